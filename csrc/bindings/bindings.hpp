@@ -4,6 +4,8 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <vector>
+
 #include "text/text_view.hpp"
 
 namespace sqe::bindings {
@@ -19,5 +21,9 @@ void register_stats(py::module_& m);
 
 // The stored code points of a str; the caller keeps the object alive. `object` must be a str.
 text::TextView view_of(PyObject* object);
+
+// The same for every element of a list that nobody else changes meanwhile; InvalidTypeError names the
+// argument and the position of an element that is not a str. Valid while the list holds its elements.
+std::vector<text::TextView> views_of(const py::list& texts, const char* name);
 
 }  // namespace sqe::bindings

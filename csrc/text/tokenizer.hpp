@@ -2,6 +2,7 @@
 // does).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,13 +22,17 @@ struct TokenBuffer {
     std::uint32_t length;
   };
 
-  std::vector<char> bytes;
-  std::vector<Span> spans;
+  std::vector<char> bytes;   // only grows; tokens may share bytes, and bytes may lie between them
+  std::vector<Span> spans;   // the tokens
+  std::vector<Span> pieces;  // scratch: parts of words that are not tokens yet
 
   std::size_t size() const { return spans.size(); }
   std::string_view operator[](std::size_t i) const {
     return {bytes.data() + spans[i].begin, spans[i].length};
   }
+
+  // Make bytes[0, used + kPadding) writable, keeping what is there; InputError if `used` passes 4 GiB.
+  char* room(std::size_t used);
 };
 
 enum class TokenizerKind : int { whitespace = 0, code = 1, word = 2 };
