@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "text/stop_words.hpp"
 #include "text/tokenizer.hpp"
 #include "text/unicode.hpp"
 #include "util/threads.hpp"
@@ -72,6 +74,10 @@ std::vector<TextView> views_of(const py::list& texts, const char* name) {
 
 void register_text(py::module_& m) {
   m.attr("unicode_version") = text::kUnicodeVersion;
+  m.attr("tokenizers") = py::make_tuple("whitespace", "code", "word");
+  py::set stop_words;
+  for (const std::string_view word : text::kStopWords) stop_words.add(py::str(word.data(), word.size()));
+  m.attr("stop_words") = py::frozenset(stop_words);
   m.def("tokenize_batch", &tokenize_batch, py::arg("texts"), py::arg("tokenizer"), py::arg("threads"));
 }
 

@@ -90,27 +90,49 @@ inline Lane lower(Lane lane) {
 
 #endif
 
-std::uint64_t lower_spaces_block(const char* in, char* out) {
-  std::uint64_t spaces = 0;
+struct Spaces {
+  using Masks = std::uint64_t;
+  static void clear(Masks& masks) { masks = 0; }
+  static void add(Masks& masks, Lane lane, std::size_t shift) {
+    masks |= (in_range(lane, '\t', '\r') | in_range(lane, '\x1c', ' ')) << shift;
+  }
+};
+
+struct Classes {
+  using Masks = AsciiClasses;
+  static void clear(Masks& masks) { masks = {0, 0, 0, 0, 0, 0}; }
+  static void add(Masks& masks, Lane lane, std::size_t shift) {
+    masks.lower |= in_range(lane, 'a', 'z') << shift;
+    masks.upper |= in_range(lane, 'A', 'Z') << shift;
+    masks.digit |= in_range(lane, '0', '9') << shift;
+    masks.connector |= in_range(lane, '_', '_') << shift;
+    masks.apostrophe |= in_range(lane, '\'', '\'') << shift;
+    masks.point |= in_range(lane, '.', '.') << shift;
+  }
+};
+
+template <class Kind>
+void lower_block(const char* in, char* out, typename Kind::Masks& masks) {
+  Kind::clear(masks);
   for (std::size_t i = 0; i < kBlock; i += kLane) {
     const Lane lane = load(in + i);
     store(out + i, lower(lane));
-    spaces |= (in_range(lane, '\t', '\r') | in_range(lane, '\x1c', ' ')) << i;
+    Kind::add(masks, lane, i);
   }
-  return spaces;
 }
 
-void lower_spaces(const char* in, std::size_t length, char* out, std::uint64_t* spaces) {
+template <class Kind>
+void lower_text(const char* in, std::size_t length, char* out, typename Kind::Masks* masks) {
   std::size_t i = 0;
-  for (; i + kBlock <= length; i += kBlock) *spaces++ = lower_spaces_block(in + i, out + i);
+  for (; i + kBlock <= length; i += kBlock) lower_block<Kind>(in + i, out + i, *masks++);
   if (i == length) return;
   char tail[kBlock];
   std::memset(tail, ' ', kBlock);
   std::memcpy(tail, in + i, length - i);
-  *spaces = lower_spaces_block(tail, out + i);
+  lower_block<Kind>(tail, out + i, *masks);
 }
 
-constexpr AsciiKernels kKernels{lower_spaces};
+constexpr AsciiKernels kKernels{lower_text<Spaces>, lower_text<Classes>};
 
 }  // namespace
 

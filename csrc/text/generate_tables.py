@@ -35,43 +35,33 @@ CLASSES = (
     "point",
 )
 
-APOSTROPHES = "'\u2019\uff07"
-MID_LETTERS = "\u00b7\u05f3\u05f4"  # Catalan l·l, Hebrew geresh and gershayim
-POINTS = ".,"
 ZERO_WIDTH_SPACE = "\u200b"  # a format character by category, a word boundary by purpose
-KANA_LENGTH = "\u30fc\uff70"
-# Marks that change how a letter looks and not which letter it is.
-VARIATION_SELECTORS = frozenset(
-    (0x034F, 0x180B, 0x180C, 0x180D, 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
-)
 # First words of the names of letters of scripts that are written without spaces between words.
-UNSPACED = ("CJK", "HIRAGANA", "TANGUT", "NUSHU", "KHITAN", "THAI", "LAO", "KHMER", "MYANMAR", "IDEOGRAPHIC")
-UNSPACED_MARKS_OF_ITERATION = "\u3005\u3006\u3007\u303b"  # 々〆〇〻
+UNSPACED = ("CJK", "HIRAGANA", "TANGUT", "NUSHU", "KHITAN", "THAI", "LAO", "KHMER", "MYANMAR")
+# Characters whose class their category does not tell.
+NAMED = {
+    **dict.fromkeys("'\u2019\uff07", "apostrophe"),
+    **dict.fromkeys("\u00b7\u05f3\u05f4", "mid_letter"),  # Catalan l·l, Hebrew geresh and gershayim
+    ".": "point",
+    **dict.fromkeys("\u30fc\uff70", "kana_length"),
+    **dict.fromkeys("\u3005\u3006\u3007\u303b", "unspaced"),  # ideographic repeat, closing and zero: 々〆〇〻
+    # Marks that change how a letter looks and not which letter it is: joiners and variation selectors.
+    **dict.fromkeys(map(chr, (0x34F, 0x180B, 0x180C, 0x180D, 0x180F)), "ignored"),
+    **dict.fromkeys(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))), "ignored"),
+}
 
 
 def word_class(char: str) -> str:
     """Return what `char` is to the `word` and `code` tokenizers."""
-    if char in APOSTROPHES:
-        return "apostrophe"
-    if char in MID_LETTERS:
-        return "mid_letter"
-    if char in POINTS:
-        return "point"
-    if char in KANA_LENGTH:
-        return "kana_length"
+    if char in NAMED:
+        return NAMED[char]
     category = unicodedata.category(char)
-    if ord(char) in VARIATION_SELECTORS or (category == "Cf" and char != ZERO_WIDTH_SPACE):
+    if category == "Cf" and char != ZERO_WIDTH_SPACE:
         return "ignored"
-    if category[0] == "M":
-        return "mark"
     if category == "Pc":
         return "connector"
-    if char in UNSPACED_MARKS_OF_ITERATION:
-        return "unspaced"
-    if category[0] == "N":
-        return "digit"
     if category[0] != "L":
-        return "separator"
+        return {"M": "mark", "N": "digit"}.get(category[0], "separator")
     script = unicodedata.name(char, "").replace("HALFWIDTH ", "").split(" ")[0]
     if script in UNSPACED:
         return "unspaced"
@@ -105,6 +95,8 @@ def records() -> tuple[list[tuple[int, str, int]], list[tuple[int, bytes]]]:
         kind = word_class(char)
         if kind == "ignored" and not flags & IGNORABLE:
             raise SystemExit(f"U+{code:04X} is left out of words but would change a sigma beside it")
+        if len(lower.encode("utf-8", "surrogatepass")) > (2 if code < 0x100 else 3 if code < 0x10000 else 4):
+            raise SystemExit(f"U+{code:04X} lowers to more bytes than the kernels leave room for")
         table.append((delta, kind, flags))
     return table, expansions
 

@@ -1,5 +1,6 @@
-// The two ways through a text, chosen by tokenize(): bytes of ASCII by masks of 64, all else code point by
-// code point. Both give the same tokens for the same text; each replaces the spans of `out`.
+// The two ways through a text, chosen by tokenize(): ASCII by masks of 64 bytes (ascii.cpp), all else code
+// point by code point (wide.cpp, words.cpp). Both give the same tokens for the same text. `out` comes with no
+// spans.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,11 @@
 namespace sqe::text {
 
 void whitespace_ascii(const char* text, std::size_t length, TokenBuffer& out);
+void code_ascii(const char* text, std::size_t length, TokenBuffer& out);
+void word_ascii(const char* text, std::size_t length, TokenBuffer& out);
+
 void whitespace_wide(const TextView& text, TokenBuffer& out);
+void code_wide(const TextView& text, TokenBuffer& out);
+void word_wide(const TextView& text, TokenBuffer& out);
 
 }  // namespace sqe::text

@@ -31,12 +31,15 @@ char* TokenBuffer::room(std::size_t used) {
 
 void tokenize(TokenizerKind kind, const TextView& text, TokenBuffer& out) {
   out.spans.clear();
-  if (kind != TokenizerKind::whitespace) throw InputError("tokenizer code and word: not built yet");
   out.room(0);
-  if (text.ascii) {
-    whitespace_ascii(static_cast<const char*>(text.data), text.length, out);
-  } else {
-    whitespace_wide(text, out);
+  const auto* bytes = static_cast<const char*>(text.data);
+  switch (kind) {
+    case TokenizerKind::whitespace:
+      return text.ascii ? whitespace_ascii(bytes, text.length, out) : whitespace_wide(text, out);
+    case TokenizerKind::code:
+      return text.ascii ? code_ascii(bytes, text.length, out) : code_wide(text, out);
+    case TokenizerKind::word:
+      return text.ascii ? word_ascii(bytes, text.length, out) : word_wide(text, out);
   }
 }
 

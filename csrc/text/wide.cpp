@@ -1,8 +1,9 @@
-// Tokens of any text, code point by code point: latin-1, UCS-2 and UCS-4 as Python stores them.
+// White space tokens of any text, code point by code point.
 #include <algorithm>
 
 #include "text/paths.hpp"
 #include "text/unicode.hpp"
+#include "text/visit_codes.hpp"
 
 namespace sqe::text {
 namespace {
@@ -41,9 +42,7 @@ void whitespace(const Code* text, std::size_t length, TokenBuffer& out) {
 }  // namespace
 
 void whitespace_wide(const TextView& text, TokenBuffer& out) {
-  if (text.width == 1) return whitespace(static_cast<const std::uint8_t*>(text.data), text.length, out);
-  if (text.width == 2) return whitespace(static_cast<const std::uint16_t*>(text.data), text.length, out);
-  return whitespace(static_cast<const std::uint32_t*>(text.data), text.length, out);
+  visit_codes(text, [&](const auto* codes) { whitespace(codes, text.length, out); });
 }
 
 }  // namespace sqe::text
