@@ -1,6 +1,3 @@
-#include <pybind11/stl.h>
-
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +15,11 @@ using text::TextView;
 using text::TokenBuffer;
 using text::TokenizerKind;
 
-// Code points tokenized before their tokens become Python strings: bounds the memory of a batch.
-constexpr std::size_t kBatchCodes = 1 << 22;
+// How much is tokenized before its tokens become Python strings: bounds the memory of a batch.
+constexpr std::size_t kChunkCodes = 1 << 20;
+constexpr std::size_t kChunkTexts = 4096;
 
+// A list of str. Decoding is what a batch spends most of its time on.
 py::list tokens_of(const TokenBuffer& buffer) {
   py::list tokens(buffer.size());
   for (std::size_t i = 0; i < buffer.size(); ++i) {
@@ -33,23 +32,24 @@ py::list tokens_of(const TokenBuffer& buffer) {
   return tokens;
 }
 
+// The tokens of each text. `texts` must be a list that nobody else changes: its strings are read in place
+// while the GIL is released.
 py::list tokenize_batch(const py::list& texts, const std::string& tokenizer, int threads) {
   const TokenizerKind kind = text::tokenizer_kind(tokenizer);
   const std::vector<TextView> views = views_of(texts, "texts");
   py::list result(views.size());
-  std::vector<TokenBuffer> buffers;
-  for (std::size_t first = 0; first < views.size();) {
-    std::size_t last = first;
-    for (std::size_t codes = 0; last < views.size() && codes < kBatchCodes; ++last)
+  for (std::size_t first = 0, last = 0; first < views.size(); first = last) {
+    for (std::size_t codes = 0; last < views.size() && last - first < kChunkTexts && codes < kChunkCodes;
+         ++last) {
       codes += views[last].length;
-    if (buffers.size() < last - first) buffers.resize(last - first);
+    }
+    std::vector<TokenBuffer> buffers(last - first);
     {
       py::gil_scoped_release release;
       parallel_for(last - first, threads,
                    [&](std::size_t i, int) { text::tokenize(kind, views[first + i], buffers[i]); });
     }
     for (std::size_t i = first; i < last; ++i) result[i] = tokens_of(buffers[i - first]);
-    first = last;
   }
   return result;
 }

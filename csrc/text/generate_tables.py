@@ -35,7 +35,7 @@ CLASSES = (
     "point",
 )
 
-ZERO_WIDTH_SPACE = "\u200b"  # a format character by category, a word boundary by purpose
+CATEGORIES = {"Cf": "ignored", "Pc": "connector", "M": "mark", "N": "digit"}  # apart from letters
 # First words of the names of letters of scripts that are written without spaces between words.
 UNSPACED = ("CJK", "HIRAGANA", "TANGUT", "NUSHU", "KHITAN", "THAI", "LAO", "KHMER", "MYANMAR")
 # Characters whose class their category does not tell.
@@ -43,6 +43,7 @@ NAMED = {
     **dict.fromkeys("'\u2019\uff07", "apostrophe"),
     **dict.fromkeys("\u00b7\u05f3\u05f4", "mid_letter"),  # Catalan l·l, Hebrew geresh and gershayim
     ".": "point",
+    "\u200b": "separator",  # zero width space: a format character by category, a word boundary by purpose
     **dict.fromkeys("\u30fc\uff70", "kana_length"),
     **dict.fromkeys("\u3005\u3006\u3007\u303b", "unspaced"),  # ideographic repeat, closing and zero: 々〆〇〻
     # Marks that change how a letter looks and not which letter it is: joiners and variation selectors.
@@ -56,12 +57,8 @@ def word_class(char: str) -> str:
     if char in NAMED:
         return NAMED[char]
     category = unicodedata.category(char)
-    if category == "Cf" and char != ZERO_WIDTH_SPACE:
-        return "ignored"
-    if category == "Pc":
-        return "connector"
     if category[0] != "L":
-        return {"M": "mark", "N": "digit"}.get(category[0], "separator")
+        return CATEGORIES.get(category, CATEGORIES.get(category[0], "separator"))
     script = unicodedata.name(char, "").replace("HALFWIDTH ", "").split(" ")[0]
     if script in UNSPACED:
         return "unspaced"

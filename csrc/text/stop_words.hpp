@@ -1,5 +1,5 @@
-// English function words that the `code` tokenizer leaves out. Verbs that name what code does (get, set, run,
-// use) and words that tell one result from another (not found aside: no, none, null) stay out of the list.
+// English function words that the `code` tokenizer leaves out. Verbs that name what code does (get, set, use)
+// and words that tell one result from another (no, not, none) are not among them.
 #pragma once
 
 #include <array>

@@ -1,18 +1,19 @@
-"""The tokenizers again, in plain Python: a text becomes a string of classes, and regular expressions do the rest."""
+"""The tokenizers again, in plain Python: a string of classes, then regular expressions."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator
-from functools import lru_cache
+from functools import cache
+from itertools import pairwise
 
 APOSTROPHES = "'’＇"
 MID_LETTERS = "·׳״"
 UNSPACED = r"CJK|HIRAGANA|TANGUT|NUSHU|KHITAN|THAI|LAO|KHMER|MYANMAR"
 
 
-@lru_cache(maxsize=None)
+@cache
 def char_class(char: str) -> str:
     """Return one letter for what `char` is.
 
@@ -67,7 +68,7 @@ def runs(text: str, joiners: str) -> Iterator[tuple[str, str]]:
 def pairs(run: str, classes: str) -> list[str]:
     """Return overlapping pairs of letters with their marks, or the one letter there is."""
     letters = [run[m.start() : m.end()] for m in re.finditer(".m*", classes)]
-    return [a + b for a, b in zip(letters, letters[1:], strict=False)] or letters
+    return [a + b for a, b in pairwise(letters)] or letters
 
 
 def unconnected(run: str, classes: str) -> tuple[str, str]:

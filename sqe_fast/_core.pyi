@@ -1,0 +1,16 @@
+"""Types of the native kernels; one section a subject, as in csrc/bindings."""
+
+# --- util ---------------------------------------------------------------------------------------------------
+
+def isa() -> str: ...
+def set_isa(level: str) -> None: ...
+def isa_levels() -> list[str]: ...
+def default_threads() -> int: ...
+
+# --- text ---------------------------------------------------------------------------------------------------
+
+unicode_version: str
+tokenizers: tuple[str, ...]
+stop_words: frozenset[str]
+
+def tokenize_batch(texts: list[str], tokenizer: str, threads: int) -> list[list[str]]: ...
