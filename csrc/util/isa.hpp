@@ -9,6 +9,14 @@
 #include <string>
 #include <vector>
 
+// A level compiled without its instructions would run, pass every test and be slow: refuse to build it.
+#if defined(SQE_ISA_LEVEL) && defined(SQE_X86)
+#if (SQE_ISA_LEVEL == 0 && defined(__AVX__)) || (SQE_ISA_LEVEL == 1 && !defined(__AVX2__)) || \
+    (SQE_ISA_LEVEL == 1 && defined(__AVX512F__)) || (SQE_ISA_LEVEL == 2 && !defined(__AVX512BW__))
+#error "this file is not compiled for the instruction set level it is named for: look at the order of -march"
+#endif
+#endif
+
 namespace sqe {
 
 enum class Isa : int { baseline = 0, avx2 = 1, avx512 = 2 };
