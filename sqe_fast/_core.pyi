@@ -1,0 +1,49 @@
+from typing import Literal, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+# util
+def isa() -> str: ...
+def set_isa(level: str) -> None: ...
+def isa_levels() -> list[str]: ...
+def default_threads() -> int: ...
+
+# fusion
+_Ranked = tuple[NDArray[np.int32], NDArray[np.float32]]
+_Id = TypeVar("_Id")
+
+def rrf(
+    ids: NDArray[np.int32],
+    lengths: NDArray[np.int32] | None,
+    k: int,
+    constant: float,
+    weights: NDArray[np.float64] | None,
+    duplicates: str,
+    threads: int | None,
+) -> _Ranked: ...
+def fuse_scores(
+    ids: NDArray[np.int32],
+    scores: NDArray[np.float32],
+    lengths: NDArray[np.int32] | None,
+    how: str,
+    weights: NDArray[np.float64] | None,
+    k: int,
+    absent: str,
+    threads: int | None,
+) -> _Ranked: ...
+def fuse_rows(
+    rows: NDArray[np.float32], how: str, weights: NDArray[np.float64] | None, k: int, threads: int | None
+) -> _Ranked: ...
+def merge_topk(
+    ids: NDArray[np.int32], scores: NDArray[np.float32], k: int, threads: int | None
+) -> _Ranked: ...
+
+_Pairs = list[tuple[_Id, float]] | tuple[tuple[_Id, float], ...]
+
+def rrf_lists(
+    lists: list[_Pairs[_Id]] | tuple[_Pairs[_Id], ...],
+    k: int = 5,
+    constant: float = 60.0,
+    duplicates: Literal["sum", "best"] = "sum",
+) -> list[tuple[_Id, float]]: ...
