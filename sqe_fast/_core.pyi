@@ -47,3 +47,22 @@ def rrf_lists(
     constant: float = 60.0,
     duplicates: Literal["sum", "best"] = "sum",
 ) -> list[tuple[_Id, float]]: ...
+
+# stats
+@overload
+def bootstrap_sums(
+    sorted: NDArray[np.int8], resamples: int, seed: int, threads: int | None
+) -> NDArray[np.int64]: ...
+@overload
+def bootstrap_sums(
+    sorted: NDArray[np.float64], resamples: int, seed: int, threads: int | None
+) -> NDArray[np.float64]: ...
+@overload
+def count_extreme_flips(
+    sorted: NDArray[np.uint8], limit: int, rounds: int, seed: int, threads: int | None
+) -> int: ...
+@overload
+def count_extreme_flips(
+    sorted: NDArray[np.float64], limit: float, rounds: int, seed: int, threads: int | None
+) -> int: ...
+def philox4x32_10(counter: tuple[int, int, int, int], key: int) -> list[int]: ...

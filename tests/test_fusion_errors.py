@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sqe_fast.fusion
+import sqe_fast.stats
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.fusion import fuse_rows, fuse_scores, merge_topk, rrf
 
@@ -184,7 +185,7 @@ def test_lengths_for_all_queries_at_once():
     assert a.ids[0].tolist() == [0, 8, 9, -1]
 
 
-@pytest.mark.parametrize("module", [sqe_fast.fusion])
+@pytest.mark.parametrize("module", [sqe_fast.fusion, sqe_fast.stats])
 def test_examples_of_the_docstrings(module):
     failed, tried = doctest.testmod(module)
     assert tried
