@@ -1,15 +1,19 @@
+"""Types of the native kernels; one section a subject, as in csrc/bindings."""
+
 from typing import Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-# util
+# --- util ---------------------------------------------------------------------------------------------------
+
 def isa() -> str: ...
 def set_isa(level: str) -> None: ...
 def isa_levels() -> list[str]: ...
 def default_threads() -> int: ...
 
-# fusion
+# --- fusion -------------------------------------------------------------------------------------------------
+
 _Ranked = tuple[NDArray[np.int32], NDArray[np.float32]]
 _Id = TypeVar("_Id")
 
@@ -48,7 +52,8 @@ def rrf_lists(
     duplicates: Literal["sum", "best"] = "sum",
 ) -> list[tuple[_Id, float]]: ...
 
-# stats
+# --- stats --------------------------------------------------------------------------------------------------
+
 @overload
 def bootstrap_sums(
     sorted: NDArray[np.int8], resamples: int, seed: int, threads: int | None

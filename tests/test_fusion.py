@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import fusion as oracle
+from tests.oracles import fusion as oracle
 
 from sqe_fast import _core
 from sqe_fast.fusion import fuse_rows, fuse_scores, merge_topk, rrf, rrf_lists

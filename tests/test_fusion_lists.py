@@ -8,7 +8,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.fusion import reference_loop
+from tests.oracles.fusion import reference_loop
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.fusion import rrf_lists

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import stats as oracle
+from tests.oracles import stats as oracle
 
 from sqe_fast import _core
 from sqe_fast.errors import InvalidInputError, InvalidTypeError

@@ -3,7 +3,7 @@
 // Philox on vectors: a 64-bit lane holds one counter word in its lower half. The multiply instruction reads
 // only that half, so what the products leave in the upper half never has to be cleared: a round is two
 // multiplications, two shifts and two xors for as many blocks as there are lanes.
-#if defined(__AVX2__)
+#if defined(__SSE4_1__)
 #include <immintrin.h>
 #endif
 
@@ -76,6 +76,34 @@ inline std::uint64_t equal(Words x, Words limit) {
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi16(x, limit)));
 }
 inline Words broadcast16(std::uint32_t x) { return _mm256_set1_epi16(static_cast<short>(x)); }
+constexpr unsigned kBitsPerHalf = 2;
+#define SQE_PHILOX_VECTOR 1
+
+#elif defined(__SSE4_1__)
+
+constexpr std::size_t kBlocks = 2;
+using Words = __m128i;
+
+inline Words broadcast(std::uint32_t x) { return _mm_set1_epi64x(x); }
+inline Words multiply(Words a, Words b) { return _mm_mul_epu32(a, b); }
+inline Words upper(Words a) { return _mm_srli_epi64(a, 32); }
+inline Words xor3(Words a, Words b, Words c) { return _mm_xor_si128(_mm_xor_si128(a, b), c); }
+inline Words first_counters(std::uint32_t block) {
+  return _mm_add_epi64(_mm_set1_epi64x(block), _mm_set_epi64x(1, 0));
+}
+inline Words pair(Words a, Words b) { return _mm_blend_epi16(a, _mm_slli_epi64(b, 32), 0xCC); }
+inline void store_blocks(Words first, Words second, std::uint32_t* words) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(words), _mm_unpacklo_epi64(first, second));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(words + 4), _mm_unpackhi_epi64(first, second));
+}
+// Two bits a half-word.
+inline std::uint64_t at_least(Words x, Words limit) {
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_max_epu16(x, limit), x)));
+}
+inline std::uint64_t equal(Words x, Words limit) {
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(x, limit)));
+}
+inline Words broadcast16(std::uint32_t x) { return _mm_set1_epi16(static_cast<short>(x)); }
 constexpr unsigned kBitsPerHalf = 2;
 #define SQE_PHILOX_VECTOR 1
 
