@@ -21,9 +21,9 @@ def _as_array(name: str, value: ArrayLike, axes: str) -> NDArray[np.generic]:
     try:
         array = np.asarray(value)
     except ValueError:
+        hint = ": pad them (ids with -1), or pad and give `lengths`" if axes.endswith("depth") else ""
         raise InvalidInputError(
-            f"{name} must be a regular array of shape [{axes}]; got rows of different lengths: pad them "
-            "(ids with -1) or say how long each list is with `lengths`"
+            f"{name} must be a regular array of shape [{axes}]; got rows of different lengths{hint}"
         ) from None
     if array.size == 0 and array.ndim < wanted and not isinstance(value, np.ndarray):
         array = array.reshape(array.shape + (0,) * (wanted - array.ndim))  # [] or [[]] for an empty batch

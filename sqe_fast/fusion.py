@@ -246,7 +246,11 @@ def _lengths(value: ArrayLike | None, n: int, n_lists: int, depth: int) -> NDArr
     """Return lengths as int32[n, lists], each from 0 to depth."""
     if value is None:
         return None
-    array = as_int32("lengths", value, "n, lists" if np.ndim(value) != 1 else "lists")
+    try:
+        axes = "lists" if np.ndim(value) == 1 else "n, lists"
+    except ValueError:
+        axes = "n, lists"  # ragged: refused below
+    array = as_int32("lengths", value, axes)
     if array.shape not in ((n, n_lists), (n_lists,)):
         raise InvalidInputError(
             f"lengths must have shape [n, lists] = [{n}, {n_lists}] or [lists] = [{n_lists}]; "

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles import fusion as oracle
 
 from sqe_fast import _core
 from sqe_fast.fusion import fuse_rows, fuse_scores, merge_topk, rrf, rrf_lists
+from tests.oracles import fusion as oracle
 
 LEVELS = _core.isa_levels()
 WEIGHT = st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0, 3.7])

@@ -151,6 +151,7 @@ LISTS = ("rrf", "fuse_scores")
             InvalidInputError,
             r"lengths must have shape.*\[1, 3\].*got shape \[1, 2\]",
         ),
+        (LISTS, {"lengths": [[1], [2, 3]]}, InvalidInputError, "lengths must be a regular array"),
         (LISTS, {"lengths": 3}, InvalidInputError, "lengths must have shape"),
         (LISTS, {"lengths": [1.0, 2.0, 3.0]}, InvalidTypeError, "lengths must hold integers"),
         (

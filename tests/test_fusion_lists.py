@@ -8,10 +8,10 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.fusion import reference_loop
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.fusion import rrf_lists
+from tests.oracles.fusion import reference_loop
 
 STRINGS = st.sampled_from(["", "a", "b", "ab", "é", "日本", "\U0001f600", "\ud800", "x" * 100, "ep_000001"])
 ANY_ID = st.one_of(

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles import stats as oracle
 
 from sqe_fast import _core
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.stats import paired_bootstrap, sign_flip
+from tests.oracles import stats as oracle
 
 LEVELS = _core.isa_levels()
 
