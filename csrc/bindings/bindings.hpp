@@ -17,6 +17,7 @@ void register_util(py::module_& m);
 void register_text(py::module_& m);
 void register_bm25(py::module_& m);
 void register_fusion(py::module_& m);
+void register_rrf_lists(py::module_& m);
 void register_stats(py::module_& m);
 
 // The stored code points of a str; the caller keeps the object alive. `object` must be a str.
