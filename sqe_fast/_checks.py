@@ -8,7 +8,15 @@ from typing import SupportsIndex
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["check_choice", "check_int", "check_number", "check_texts", "check_threads", "describe"]
+__all__ = [
+    "check_choice",
+    "check_int",
+    "check_number",
+    "check_texts",
+    "check_threads",
+    "check_tokens",
+    "describe",
+]
 
 MAX_INT = 2**31 - 1
 MAX_THREADS = 1024
@@ -70,3 +78,14 @@ def check_texts(name: str, texts: Iterable[str]) -> Iterable[str]:
     if not isinstance(texts, Iterable):
         raise InvalidTypeError(f"{name} must be an iterable of str; got {describe(texts)}")
     return texts
+
+
+def check_tokens(tokens: Iterable[str], name: str) -> list[str]:
+    """Return `tokens` as a list after checking that it is an iterable of str and not one str."""
+    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
+        raise InvalidTypeError(f"{name} must be an iterable of str tokens; got {describe(tokens)}")
+    result = list(tokens)
+    for i, token in enumerate(result):
+        if not isinstance(token, str):
+            raise InvalidTypeError(f"{name} must hold str tokens only; got {describe(token)} at {i}")
+    return result

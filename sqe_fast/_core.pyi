@@ -1,6 +1,7 @@
 """Types of the native kernels; one section a subject, as in csrc/bindings."""
 
-from typing import Literal, TypeVar, overload
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,37 @@ tokenizers: tuple[str, ...]
 stop_words: frozenset[str]
 
 def tokenize_batch(texts: list[str], tokenizer: str, threads: int) -> list[list[str]]: ...
+
+# --- bm25 ---------------------------------------------------------------------------------------------------
+
+_Tokenizer = str | Callable[[Any], list[str]]
+
+class Bm25Index:
+    @staticmethod
+    def build(
+        texts: Iterator[Any],
+        tokenizer: _Tokenizer,
+        tokenizer_name: str,
+        variant: str,
+        k1: float,
+        b: float,
+        delta: float,
+        epsilon: float,
+        threads: int,
+        block_docs: int = ...,
+    ) -> Bm25Index: ...
+    @staticmethod
+    def load(path: bytes, threads: int) -> Bm25Index: ...
+    def save(self, path: bytes) -> None: ...
+    def add(self, texts: Iterator[Any], tokenizer: _Tokenizer, threads: int) -> None: ...
+    def delete(self, rows: NDArray[np.uint32], threads: int) -> None: ...
+    def search(
+        self, queries: list[Any], tokenizer: _Tokenizer, k: int, threads: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]: ...
+    def score_rows(self, queries: list[Any], tokenizer: _Tokenizer, threads: int) -> NDArray[np.float32]: ...
+    def term_statistics(self, tokens: list[str]) -> tuple[NDArray[np.int32], NDArray[np.float32]]: ...
+    def info(self) -> dict[str, Any]: ...
+
 # --- fusion -------------------------------------------------------------------------------------------------
 
 _Ranked = tuple[NDArray[np.int32], NDArray[np.float32]]

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from sqe_fast import _core
-from sqe_fast._checks import check_choice, check_texts, check_threads, describe
+from sqe_fast._checks import check_choice, check_texts, check_threads, check_tokens, describe
 from sqe_fast.errors import InvalidTypeError, MissingExtraError
 
 __all__ = ["STOP_WORDS", "TOKENIZERS", "Stemmed", "Tokenizer", "check_tokenizer"]
@@ -111,24 +111,10 @@ def tokenize_batch(
             raise InvalidTypeError(f"texts[{position}] must be a str; got {type(text).__name__}")
     if isinstance(tokenizer, Stemmed):
         return [tokenizer.stem(tokens) for tokens in tokenize_batch(held, tokenizer.base, threads)]
-    return [_called(tokenizer, text, position) for position, text in enumerate(held)]
-
-
-def _called(tokenizer: Callable[[str], Iterable[str]], text: str, position: int) -> list[str]:
-    """Return what a callable makes of texts[position], checked."""
-    result = tokenizer(text)
-    if isinstance(result, (str, bytes)) or not isinstance(result, Iterable):
-        raise InvalidTypeError(
-            f"tokenizer must return an iterable of str; for texts[{position}] it returned {describe(result)}"
-        )
-    tokens = list(result)
-    for index, token in enumerate(tokens):
-        if not isinstance(token, str):
-            raise InvalidTypeError(
-                f"tokenizer must return an iterable of str; "
-                f"token {index} of texts[{position}] is {describe(token)}"
-            )
-    return tokens
+    return [
+        check_tokens(tokenizer(text), f"tokenizer: its result for texts[{position}]")
+        for position, text in enumerate(held)
+    ]
 
 
 class Stemmed:

@@ -24,7 +24,8 @@ void register_stats(py::module_& m);
 text::TextView view_of(PyObject* object);
 
 // The same for every element of a list that nobody else changes meanwhile; InvalidTypeError names the
-// argument and the position of an element that is not a str. Valid while the list holds its elements.
-std::vector<text::TextView> views_of(const py::list& texts, const char* name);
+// argument and the position (counted from `first`) of an element that is not a str. Valid while the list
+// holds its elements.
+std::vector<text::TextView> views_of(const py::list& texts, const char* name, std::size_t first = 0);
 
 }  // namespace sqe::bindings

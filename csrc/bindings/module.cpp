@@ -5,6 +5,7 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   sqe::bindings::register_errors(m);
   sqe::bindings::register_util(m);
   sqe::bindings::register_text(m);
+  sqe::bindings::register_bm25(m);
   sqe::bindings::register_fusion(m);
   sqe::bindings::register_stats(m);
 }

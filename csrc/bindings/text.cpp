@@ -56,13 +56,13 @@ py::list tokenize_batch(const py::list& texts, const std::string& tokenizer, int
 
 }  // namespace
 
-std::vector<TextView> views_of(const py::list& texts, const char* name) {
+std::vector<TextView> views_of(const py::list& texts, const char* name, std::size_t first) {
   std::vector<TextView> views(texts.size());
   for (std::size_t i = 0; i < views.size(); ++i) {
     PyObject* text = PyList_GET_ITEM(texts.ptr(), static_cast<Py_ssize_t>(i));
     if (!PyUnicode_Check(text)) {
       const py::object type = py::module_::import("sqe_fast.errors").attr("InvalidTypeError");
-      py::set_error(type, (std::string(name) + "[" + std::to_string(i) + "] must be a str; got " +
+      py::set_error(type, (std::string(name) + "[" + std::to_string(first + i) + "] must be a str; got " +
                            Py_TYPE(text)->tp_name)
                               .c_str());
       throw py::error_already_set();

@@ -1,5 +1,7 @@
 #include <pybind11/stl.h>
 
+#include <string_view>
+
 #include "bindings/bindings.hpp"
 #include "util/error.hpp"
 #include "util/isa.hpp"
@@ -11,7 +13,11 @@ namespace {
 // Raise the exception `name` of sqe_fast.errors with the message of `error`.
 void raise_as(const char* name, const std::exception& error) {
   py::object type = py::module_::import("sqe_fast.errors").attr(name);
-  PyErr_SetString(type.ptr(), error.what());
+  // A path in the message need not be UTF-8.
+  const std::string_view what = error.what();
+  const auto message = py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace"));
+  PyErr_SetObject(type.ptr(), message.ptr());
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+// A query made ready: its known terms, rarest first, each with its factor.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bm25/state.hpp"
+#include "text/tokenizer.hpp"
+
+namespace sqe::bm25 {
+
+struct QueryTerm {
+  std::uint32_t term;
+  std::uint32_t position;  // of its first occurrence in the query
+  std::uint32_t count;     // occurrences in the query
+  std::uint32_t df;
+  float factor;       // idf * count
+  const Slice* next;  // the first slice not yet passed
+  const Slice* end;
+};
+
+struct Query {
+  std::vector<QueryTerm> terms;
+  // Some term's idf is 0 or negative: scores may cancel or be 0, so upper bounds and "score 0 means absent"
+  // do not hold, and sums are made in double precision.
+  bool signed_terms = false;
+  std::vector<std::uint64_t> keys;  // scratch of make_query
+};
+
+// Every path adds a document's terms in this one order (df ascending, then first appearance in the query), so
+// that pruned search, exhaustive search and score rows give the same bits. Unknown terms are dropped.
+void make_query(const State& state, const text::TokenBuffer& tokens, Query& query);
+
+}  // namespace sqe::bm25
