@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["IndexFileError", "InvalidInputError", "InvalidTypeError", "MissingExtraError", "SqeFastError"]
+__all__ = [
+    "IndexFileError",
+    "InvalidInputError",
+    "InvalidTypeError",
+    "MissingExtraError",
+    "RecordError",
+    "SqeFastError",
+    "StoreError",
+    "StoreLockedError",
+]
 
 
 class SqeFastError(Exception):
@@ -23,3 +32,15 @@ class IndexFileError(SqeFastError, OSError):
 
 class MissingExtraError(SqeFastError, ImportError):
     """A feature needs a package that is not installed; the message names the extra to install."""
+
+
+class RecordError(SqeFastError, ValueError):
+    """A record of an input file is broken; the message names the file and the line or record."""
+
+
+class StoreError(SqeFastError, OSError):
+    """A memory store cannot be opened, read or written; what `add` confirmed before is kept."""
+
+
+class StoreLockedError(StoreError):
+    """Another process, or another object in this one, has the memory store open for writing."""
