@@ -213,7 +213,7 @@ def file_limit(size):
 
 
 def test_files_that_cannot_grow_lose_nothing(path):
-    big = [{"id": f"big{n}", "text": f"{n} " * 20_000} for n in range(20)]
+    big = [{"id": f"big{n}", "text": " ".join(f"w{n}x{i}" for i in range(5_000))} for n in range(20)]
     with MemoryStore.open(path, encoder=HashEncoder()) as store:
         with file_limit(64 * 1024), pytest.raises(StoreError, match="what was confirmed before is kept"):
             store.add(big)
