@@ -23,7 +23,15 @@
 namespace sqe::bm25 {
 namespace {
 
-constexpr std::size_t kGroup = 32;  // queries that pass the blocks together
+constexpr std::size_t kGroup = 32;  // queries that pass the blocks together, at most
+
+// Few queries are shared out among the threads, unless they are over sooner than another thread wakes up.
+std::size_t group_size(const State& state, std::size_t count, int threads) {
+  const std::size_t share =
+      (count + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
+  const std::size_t least = 200'000 / static_cast<std::size_t>(state.n_docs + 1) + 1;
+  return std::min(kGroup, std::max(share, least));
+}
 
 // The least score of a document that holds a term. Not a subnormal number: a host program may have switched
 // those off, and then everything would pass.
@@ -370,13 +378,14 @@ struct Scratch {
 
 void search(const State& state, std::size_t count, const TokenSource& queries, std::uint32_t k, int threads,
             std::int32_t* ids, float* scores) {
-  const std::size_t n_groups = (count + kGroup - 1) / kGroup;
+  const std::size_t size = group_size(state, count, threads);
+  const std::size_t n_groups = (count + size - 1) / size;
   std::vector<std::unique_ptr<Scratch>> scratch(static_cast<std::size_t>(threads));
   parallel_for(n_groups, threads, [&](std::size_t group, int slot) {
     auto& own = scratch[static_cast<std::size_t>(slot)];
     if (!own) own = std::make_unique<Scratch>(state);
-    const std::size_t first = group * kGroup;
-    const std::size_t n = std::min(kGroup, count - first);
+    const std::size_t first = group * size;
+    const std::size_t n = std::min(size, count - first);
     for (std::size_t i = 0; i < n; ++i) {
       queries(first + i, own->tokens);
       make_query(state, own->tokens, own->queries[i]);
