@@ -29,6 +29,7 @@ VARIANTS = ("okapi", "lucene", "atire", "bm25l", "bm25+")
 
 DEFAULT_DELTA = {"bm25l": 0.5, "bm25+": 1.0}
 MAX_PARAMETER = 1e6
+MAX_PADDED_BYTES = 2**30
 CALLABLE_NAME = "<callable>"
 TOKENS_NAME = "<tokens>"
 
@@ -142,12 +143,15 @@ class BM25Index:
         Hits
             ids int32[n, k] and scores float32[n, k].
         """
-        ids, scores = self._core.search(
-            list(check_texts("queries", queries)),
-            _native_tokenizer(self._tokenizer),
-            check_int("k", k, 1),
-            _threads(threads),
-        )
+        asked = list(check_texts("queries", queries))
+        k = check_int("k", k, 1)
+        size = 8 * k * len(asked)
+        if k > len(self) and size > MAX_PADDED_BYTES:
+            raise InvalidInputError(
+                f"k={k} is larger than the index ({len(self)} documents), and the padded result for "
+                f"{len(asked)} queries would take {size / 2**30:.1f} GiB; at most k={len(self)} can be found"
+            )
+        ids, scores = self._core.search(asked, _native_tokenizer(self._tokenizer), k, _threads(threads))
         return Hits(ids, scores)
 
     def score_rows(self, queries: Sequence[Any], threads: int | None = None) -> NDArray[np.float32]:
