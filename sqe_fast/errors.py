@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["IndexFileError", "InvalidInputError", "InvalidTypeError", "MissingExtraError", "SqeFastError"]
+__all__ = [
+    "IndexFileError",
+    "InvalidInputError",
+    "InvalidTypeError",
+    "MissingExtraError",
+    "ModelUnavailableError",
+    "SqeFastError",
+]
 
 
 class SqeFastError(Exception):
@@ -23,3 +30,7 @@ class IndexFileError(SqeFastError, OSError):
 
 class MissingExtraError(SqeFastError, ImportError):
     """A feature needs a package that is not installed; the message names the extra to install."""
+
+
+class ModelUnavailableError(SqeFastError, RuntimeError):
+    """A model's weights or its endpoint cannot be had; the message says how to get one."""
