@@ -117,9 +117,7 @@ class Expander:
         K = self.K if K is None else check_int("K", K, 0, 1000)
         P = self.P if P is None else check_int("P", P, 0, 99)
         wanted = [self._requests(question, K, P) for question in asked]
-        keyed = {
-            cache_key(self.generator.name, VERSION, r): r for pair in wanted for r in pair if r is not None
-        }
+        keyed = dict(pair for pairs in wanted for pair in pairs if pair is not None)
         kept = self.cache.get(list(keyed)) if self.cache is not None else {}
         missing = {key: request for key, request in keyed.items() if key not in kept}
         made = dict(zip(missing, self._generate(list(missing.values())), strict=True))
@@ -127,21 +125,24 @@ class Expander:
             self.cache.put(made)
         paid: set[bytes] = set()
         expansions = []
-        for question, pair in zip(asked, wanted, strict=True):
-            keys = [None if r is None else cache_key(self.generator.name, VERSION, r) for r in pair]
+        for question, pairs in zip(asked, wanted, strict=True):
+            keys = [None if pair is None else pair[0] for pair in pairs]
             answers = [None if key is None else made.get(key) or kept[key] for key in keys]
             new = [a for key, a in zip(keys, answers, strict=True) if key in made and key not in paid and a]
             paid.update(key for key in keys if key is not None)
             expansions.append(_expansion(question, answers[0], answers[1], K, P, new))
         return expansions
 
-    def _requests(self, question: str, K: int, P: int) -> tuple[Request | None, Request | None]:
+    def _requests(self, question: str, K: int, P: int) -> list[tuple[bytes, Request] | None]:
+        """Return (cache key, request) for traces and for paraphrases; None for a kind that is not wanted."""
         trace, paraphrase = self._temperatures
         limit, seed = self._max_new_tokens, self._seed
-        return (
+        requests = (
             trace_request(question, K, trace, limit, seed) if K else None,
             paraphrase_request(question, P, paraphrase, limit, seed) if P else None,
         )
+        name = self.generator.name
+        return [None if r is None else (cache_key(name, VERSION, r), r) for r in requests]
 
     def _generate(self, requests: Sequence[Request]) -> list[Generation]:
         return self.generator.generate(requests) if requests else []

@@ -159,6 +159,19 @@ def test_a_gpu_that_is_not_there_is_named():
         DenseIndex.build(np.eye(3), device="cuda:99")
 
 
+@pytest.mark.gpu
+def test_gpu_equals_cpu():
+    import faiss
+
+    if not hasattr(faiss, "StandardGpuResources") or not faiss.get_num_gpus():
+        pytest.skip("no GPU for faiss")
+    vectors, queries = unit((2000, 64)).astype(np.float16), unit((30, 64), seed=1)
+    card = DenseIndex.build(vectors, device="cuda").search(queries, 10)
+    plain = DenseIndex.build(vectors, device="cpu").search(queries, 10)
+    np.testing.assert_allclose(card.scores, plain.scores, atol=1e-3)
+    assert (card.ids == plain.ids).mean() > 0.98
+
+
 def test_k_beyond_the_gpu_limit_is_refused_before_faiss_is_asked():
     index = DenseIndex.build(np.eye(3), device="cpu")
     index.device = "cuda:0"

@@ -123,7 +123,7 @@ class PackedModel:
         x = F.layer_norm(x, shape, *self._norm, self._eps)
         for layer in self._layers:
             qkv = F.linear(x, *layer.qkv).view(-1, 3, self._heads, width)
-            attended = attend(qkv).view(-1, self.dim)
+            attended = attend(qkv).reshape(-1, self.dim)
             x = F.layer_norm(F.linear(attended, *layer.out).add_(x), shape, *layer.out_norm, self._eps)
             inner = self._activation(F.linear(x, *layer.up))
             x = F.layer_norm(F.linear(inner, *layer.down).add_(x), shape, *layer.down_norm, self._eps)
