@@ -61,8 +61,8 @@ class BlockSearch {
     if (!select_lists(b, query)) return;
     block_ = state_.blocks[b].get();
     view_ = &state_.views[b];
-    if (query.signed_terms) {
-      sum_signed(*block_);
+    if (query.careful) {
+      sum_in_double(b);
       for (std::uint32_t doc = 0; doc < block_->n_docs(); ++doc) {
         if (present_[doc]) best.push(static_cast<float>(sums_[doc]), view_->first_row + doc);
       }
@@ -84,9 +84,11 @@ class BlockSearch {
   // All scores of block `b` into `out` (n_docs zeros on entry). Advances the query's cursors.
   void rows(std::uint32_t b, Query& query, float* out) {
     if (!select_lists(b, query)) return;
-    if (query.signed_terms) {
-      sum_signed(*state_.blocks[b]);
-      for (std::size_t doc = 0; doc < sums_.size(); ++doc) out[doc] = static_cast<float>(sums_[doc]);
+    if (query.careful) {
+      sum_in_double(b);
+      for (std::size_t doc = 0; doc < sums_.size(); ++doc) {
+        out[doc] = static_cast<float>(sums_[doc]) + 0.0f;  // -0 becomes 0, as in a rank key
+      }
       return;
     }
     for (const List& list : lists_) {
@@ -318,14 +320,27 @@ class BlockSearch {
   }
 
   // Sums of lists of any sign, in double precision, with an explicit mark for "holds a term".
-  void sum_signed(const Block& block) {
+  void sum_in_double(std::uint32_t b) {
+    const Block& block = *state_.blocks[b];
+    const auto weight_of = [&](const TfLength& pair) {
+      return weight(state_.params, pair.tf, pair.length, state_.mean_length());
+    };
+    std::size_t n_postings = 0;
+    for (const List& list : lists_) n_postings += list.count;
+    // A table pays where it is shorter than the lists; the queries of a group share it.
+    if (weights_block_ != b && n_postings > block.codes.size()) {
+      weights_.clear();
+      for (const TfLength& pair : block.codes) weights_.push_back(weight_of(pair));
+      weights_block_ = b;
+    }
+    const double* const table = weights_block_ == b ? weights_.data() : nullptr;
     sums_.assign(block.n_docs(), 0.0);
     present_.assign(block.n_docs(), 0);
     for (const List& list : lists_) {
       const double factor = state_.idf(list.term) * list.occurrences;
       for (const Posting* p = list.postings; p < list.postings + list.count; ++p) {
-        const TfLength& pair = block.codes[posting_code(*p)];
-        sums_[posting_doc(*p)] += factor * weight(state_.params, pair.tf, pair.length, state_.mean_length());
+        const std::uint32_t code = posting_code(*p);
+        sums_[posting_doc(*p)] += factor * (table ? table[code] : weight_of(block.codes[code]));
         present_[posting_doc(*p)] = 1;
       }
     }
@@ -348,6 +363,8 @@ class BlockSearch {
   std::vector<float> folded_;
   std::vector<float> sums_of_candidates_;
   std::vector<std::uint32_t> order_;
+  std::vector<double> weights_;  // by code, of block weights_block_
+  std::uint32_t weights_block_ = std::numeric_limits<std::uint32_t>::max();
   std::vector<double> sums_;
   std::vector<std::uint8_t> present_;
 
