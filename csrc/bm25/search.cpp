@@ -44,8 +44,14 @@ struct List {
   const Posting* postings;
   std::uint32_t count;
   float factor;
-  float bound;  // no document gets more from this list
+  float bound;               // no document gets more from this list
+  const Frequent* frequent;  // its bitmaps, or null
+};
+
+// A question to a bitmap: documents with their bit set may get `bound` more.
+struct Test {
   std::uint32_t bitmap;
+  float bound;
 };
 
 class BlockSearch {
@@ -103,7 +109,8 @@ class BlockSearch {
       if (term.next == term.end || term.next->block != b) continue;
       const Slice& slice = *term.next++;
       lists_.push_back({term.term, term.count, state_.blocks[b]->postings.data() + slice.start, slice.count,
-                        term.factor, term.factor * slice.max_weight, slice.bitmap});
+                        term.factor, term.factor * slice.max_weight,
+                        slice.frequent == kRare ? nullptr : &state_.views[b].frequent[slice.frequent]});
     }
     return !lists_.empty();
   }
@@ -215,8 +222,8 @@ class BlockSearch {
   // What a list gives to one document.
   float look_up(const List& list, std::uint32_t doc) const {
     const Posting* p;
-    if (list.bitmap != kNoBitmap) {
-      const std::uint32_t word = list.bitmap + doc / 64;
+    if (list.frequent) {
+      const std::uint32_t word = list.frequent->holders + doc / 64;
       const std::uint64_t below = view_->bitmaps[word]
                                   << (63 - doc % 64);  // the document's bit ends up on top
       if ((below >> 63) == 0) return 0;
@@ -253,7 +260,7 @@ class BlockSearch {
     for (; j < lists_.size() && n > 0; ++j) {
       const List& list = lists_[j];
       // In postings read in a row, a look-up costs about four in a bitmap and twelve by bisection.
-      if (n < list.count / (list.bitmap != kNoBitmap ? 4 : 12)) {
+      if (n < list.count / (list.frequent ? 4 : 12)) {
         for (std::uint32_t i = 0; i < n; ++i) scores_[candidates[i]] += look_up(list, candidates[i]);
       } else if (dense_) {
         kernels_.accumulate(list.postings, list.count, view_->weights.data(), list.factor, scores_.data());
@@ -288,25 +295,28 @@ class BlockSearch {
     return values_.data();
   }
 
-  // Drop candidates by asking only which of the lists from j on hold them: the bit of a bitmap is in cache,
-  // the posting behind it usually is not. Returns how many are left.
+  // Drop candidates by asking only which of the lists from j on hold them, and which heavily: the bits of a
+  // bitmap are in cache, the posting behind them usually is not. Returns how many are left.
   std::uint32_t drop_by_bitmaps(std::size_t j, std::uint16_t* candidates, std::uint32_t n) {
-    order_.clear();
+    tests_.clear();
     for (std::size_t l = j; l < lists_.size(); ++l) {
-      if (lists_[l].bitmap != kNoBitmap) order_.push_back(static_cast<std::uint32_t>(l));
+      const List& list = lists_[l];
+      if (!list.frequent) continue;
+      const float common = list.factor * list.frequent->common_weight;
+      tests_.push_back({list.frequent->holders, common});
+      tests_.push_back({list.frequent->heavy, list.bound - common});
     }
-    std::sort(order_.begin(), order_.end(),
-              [this](std::uint32_t a, std::uint32_t b) { return lists_[a].bound > lists_[b].bound; });
+    std::sort(tests_.begin(), tests_.end(), [](const Test& a, const Test& b) { return a.bound > b.bound; });
     sums_of_candidates_.resize(n + 16);
     kernels_.gather(scores_.data(), candidates, n, sums_of_candidates_.data());
     // These sums are made in another order and over bounds: allow for the rounding of all of them.
-    double unknown = rest_[j] * (2 - slack_);
-    for (const std::uint32_t l : order_) {
+    double unknown = rest_[j] * (3 - 2 * slack_);
+    for (const Test& test : tests_) {
       if (n <= 8) break;
-      unknown -= lists_[l].bound;
+      unknown -= test.bound;
       const double least = safe_threshold() - unknown;
-      n = kernels_.bound_by_bitmap(view_->bitmaps.data() + lists_[l].bitmap, lists_[l].bound,
-                                   static_cast<float>(least), candidates, sums_of_candidates_.data(), n);
+      n = kernels_.bound_by_bitmap(view_->bitmaps.data() + test.bitmap, test.bound, static_cast<float>(least),
+                                   candidates, sums_of_candidates_.data(), n);
     }
     return n;
   }
@@ -362,7 +372,7 @@ class BlockSearch {
   std::vector<float> values_;
   std::vector<float> folded_;
   std::vector<float> sums_of_candidates_;
-  std::vector<std::uint32_t> order_;
+  std::vector<Test> tests_;
   std::vector<double> weights_;  // by code, of block weights_block_
   std::uint32_t weights_block_ = std::numeric_limits<std::uint32_t>::max();
   std::vector<double> sums_;
