@@ -83,11 +83,20 @@ class Reader {
     return header;
   }
 
+  // Sections follow each other as save_index lays them out, with zeros between, so that no byte of the file
+  // goes unchecked.
   void check_sections(int threads) const {
+    std::uint64_t end = sizeof(Header) + table_.size() * sizeof(Section);
+    for (const Section& s : table_) {
+      require(s.offset == aligned(end) && s.offset <= file_->size() && s.bytes <= file_->size() - s.offset,
+              "a section lies outside its place");
+      for (; end < s.offset; ++end)
+        require(file_->data()[end] == 0, "the space between sections is not empty");
+      end = s.offset + s.bytes;
+    }
+    require(end == file_->size(), "there is something behind the last section");
     parallel_for(table_.size(), threads, [&](std::size_t i, int) {
       const Section& s = table_[i];
-      require(s.offset % kAlign == 0 && s.offset <= file_->size() && s.bytes <= file_->size() - s.offset,
-              "a section lies outside the file");
       require(xxh64(file_->data() + s.offset, s.bytes) == s.checksum, "a section's checksum does not match");
     });
   }

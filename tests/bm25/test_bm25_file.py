@@ -165,22 +165,13 @@ def whole(tmp_path_factory):
 
 
 def test_every_byte_counts(whole, path):
-    """A flipped bit anywhere but in the padding between sections is noticed; there it changes nothing."""
+    """A flipped bit anywhere in the file is noticed, in the space between sections too."""
     rng = np.random.default_rng(0)
-    covered = np.zeros(len(whole), bool)
-    file = IndexFile(whole)
-    covered[: HEADER.size + len(file.table) * SECTION.size] = True
-    for offset, size, _ in file.table:
-        covered[offset : offset + size] = True
-    places = [*range(HEADER.size), *rng.integers(0, len(whole), 600)]
-    for place in places:
+    for place in [*range(HEADER.size), *rng.integers(0, len(whole), 600)]:
         data = bytearray(whole)
         data[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(data)
-        if covered[place]:
-            refused(path)
-        else:
-            assert len(BM25Index.load(path)) == 150
+        refused(path)
 
 
 def test_every_cut_is_noticed(whole, path):
