@@ -277,7 +277,7 @@ class BM25Index:
         return self._core.info()
 
     def __len__(self) -> int:
-        return int(self._core.info()["n_docs"])
+        return len(self._core)
 
     def __repr__(self) -> str:
         info = self.info

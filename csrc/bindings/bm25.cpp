@@ -225,6 +225,7 @@ void register_bm25(py::module_& m) {
       .def("search", &search, py::arg("queries"), py::arg("tokenizer"), py::arg("k"), py::arg("threads"))
       .def("score_rows", &score_rows, py::arg("queries"), py::arg("tokenizer"), py::arg("threads"))
       .def("term_statistics", &term_statistics, py::arg("tokens"))
+      .def("__len__", [](const Index& index) { return index.state()->n_docs; })
       .def("info", &info);
 }
 

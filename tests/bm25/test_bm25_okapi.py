@@ -69,7 +69,7 @@ def test_long_queries_keep_five_digits(length):
 def test_long_queries_with_a_negative_idf():
     documents = [["the", *(f"w{i}" for i in range(n, n + 40))] for n in range(60)]
     query = ["the"] * 50 + [f"w{i}" for i in range(0, 100, 3)] * 4
-    expect_rank_bm25(documents, [query, ["the"], ["w3", "the"]], epsilon=-0.0)
+    expect_rank_bm25(documents, [query, ["the"], ["w3", "the"]], epsilon=0.0)
     expect_rank_bm25(documents, [query, ["the"], ["w3", "the"]])
 
 
