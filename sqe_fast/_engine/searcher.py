@@ -76,7 +76,7 @@ class Searcher:
         out = np.empty((len(texts), self._encoder.dim), np.float32)
         for kind in np.unique(kinds).tolist():
             at = np.flatnonzero(kinds == kind)
-            out[at] = self._checked(self._encoder.encode([texts[i] for i in at], kind=kind), len(at))
+            out[at] = self._checked(self._encoder.encode([texts[i] for i in at.tolist()], kind=kind), len(at))
         return out
 
     def dense(self, vectors: NDArray[np.float32], depth: int) -> Hits:

@@ -184,7 +184,7 @@ def test_memory_stays_flat(store, encoder):
         return most
 
     peak(192)  # everything is imported and loaded
-    assert peak(1920) < 1.3 * peak(192)
+    assert peak(1920) < 2 * peak(192)  # to keep what was yielded takes 4 times
 
 
 class Forgetful(list):
