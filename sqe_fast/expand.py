@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqe_fast._checks import check_int, check_number, check_texts
-from sqe_fast.errors import InvalidTypeError
+from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.expansion.cache import ExpansionCache, cache_key
 from sqe_fast.expansion.parsing import parse_list, parse_trace
 from sqe_fast.expansion.prompts import VERSION, paraphrase_request, trace_request
 from sqe_fast.generate.base import Generation, Generator, Request
 from sqe_fast.usage import Usage
 
-__all__ = ["Expander", "Expansion"]
+__all__ = ["KINDS", "Expander", "Expansion"]
+
+KINDS = ("traces", "paraphrases")
+MAX_K, MAX_P = 1000, 99
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +36,11 @@ class Expansion:
     error : str or None
         What failed, by kind, as in "paraphrases: time-out"; the other kind is kept.
     notes : tuple of str
-        What is short without having failed, as in "paraphrases: 1 of 2".
+        What is short, as in "paraphrases: 1 of 2".
+    costs : mapping of str to Usage
+        The part of `usage` that each kind ("traces", "paraphrases") took.
+    problems : mapping of str to str
+        For each kind that failed or is short, the reason.
     """
 
     question: str
@@ -43,6 +50,8 @@ class Expansion:
     cached: bool = False
     error: str | None = None
     notes: tuple[str, ...] = ()
+    costs: Mapping[str, Usage] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def probes(self) -> tuple[str, ...]:
@@ -91,8 +100,8 @@ class Expander:
             )
         self.generator = generator
         self.cache = cache
-        self.K = check_int("K", K, 0, 1000)
-        self.P = check_int("P", P, 0, 99)
+        self.K = check_int("K", K, 0, MAX_K)
+        self.P = check_int("P", P, 0, MAX_P)
         self._temperatures = (
             check_number("trace_temperature", trace_temperature, 0, 10),
             check_number("paraphrase_temperature", paraphrase_temperature, 0, 10),
@@ -100,7 +109,12 @@ class Expander:
         self._max_new_tokens = check_int("max_new_tokens", max_new_tokens, 1)
         self._seed = None if seed is None else check_int("seed", seed, 0, 2**63 - 1)
 
-    def expand(self, questions: Iterable[str], K: int | None = None, P: int | None = None) -> list[Expansion]:
+    def expand(
+        self,
+        questions: Iterable[str],
+        K: int | Sequence[int] | None = None,
+        P: int | Sequence[int] | None = None,
+    ) -> list[Expansion]:
         """Return one expansion a question, in order; one call of the generator for all that is not cached.
 
         Parameters
@@ -108,29 +122,30 @@ class Expander:
         questions
             A list of str; repeats are generated once.
         K, P
-            For this call, in place of the expander's own.
+            For this call, in place of the expander's own: one number, or one a question.
         """
         asked = list(check_texts("questions", questions))
         for position, question in enumerate(asked):
             if not isinstance(question, str):
                 raise InvalidTypeError(f"questions[{position}] must be a str; got {type(question).__name__}")
-        K = self.K if K is None else check_int("K", K, 0, 1000)
-        P = self.P if P is None else check_int("P", P, 0, 99)
-        wanted = [self._requests(question, K, P) for question in asked]
+        traces = _counts("K", K, self.K, MAX_K, len(asked))
+        paraphrases = _counts("P", P, self.P, MAX_P, len(asked))
+        counts = list(zip(traces, paraphrases, strict=True))
+        wanted = [self._requests(question, *count) for question, count in zip(asked, counts, strict=True)]
         keyed = dict(pair for pairs in wanted for pair in pairs if pair is not None)
         kept = self.cache.get(list(keyed)) if self.cache is not None else {}
         missing = {key: request for key, request in keyed.items() if key not in kept}
         made = dict(zip(missing, self._generate(list(missing.values())), strict=True))
         if self.cache is not None:
             self.cache.put(made)
-        paid: set[bytes] = set()
+        unpaid = set(made)
         expansions = []
-        for question, pairs in zip(asked, wanted, strict=True):
+        for question, pairs, count in zip(asked, wanted, counts, strict=True):
             keys = [None if pair is None else pair[0] for pair in pairs]
             answers = [None if key is None else made.get(key) or kept[key] for key in keys]
-            new = [a for key, a in zip(keys, answers, strict=True) if key in made and key not in paid and a]
-            paid.update(key for key in keys if key is not None)
-            expansions.append(_expansion(question, answers[0], answers[1], K, P, new))
+            paid = [key in unpaid for key in keys]
+            unpaid.difference_update(key for key in keys if key is not None)
+            expansions.append(_expansion(question, answers, count, paid))
         return expansions
 
     def _requests(self, question: str, K: int, P: int) -> list[tuple[bytes, Request] | None]:
@@ -148,35 +163,47 @@ class Expander:
         return self.generator.generate(requests) if requests else []
 
 
+def _counts(name: str, value: int | Sequence[int] | None, own: int, most: int, n: int) -> list[int]:
+    """Return a count for each of n questions."""
+    if value is None:
+        return [own] * n
+    if not isinstance(value, Sequence):
+        return [check_int(name, value, 0, most)] * n
+    if len(value) != n:
+        raise InvalidInputError(f"{name} must be one int, or one for each of {n} questions; got {len(value)}")
+    return [check_int(f"{name}[{position}]", count, 0, most) for position, count in enumerate(value)]
+
+
 def _expansion(
-    question: str,
-    traces: Generation | None,
-    paraphrases: Generation | None,
-    K: int,
-    P: int,
-    new: Sequence[Generation],
+    question: str, answers: Sequence[Generation | None], counts: tuple[int, int], paid: Sequence[bool]
 ) -> Expansion:
-    """Parse both answers of a question; `new` are those that were paid for here."""
-    made_traces = _traces(traces, K) if traces is not None else ()
-    made_paraphrases = _paraphrases(paraphrases, P) if paraphrases is not None else ()
+    """Parse both answers of a question; `paid` tells which of them cost something here."""
+    made: list[tuple[str, ...]] = []
     errors, notes = [], []
-    for kind, answer, made, wish in (
-        ("traces", traces, made_traces, K),
-        ("paraphrases", paraphrases, made_paraphrases, P),
-    ):
-        if answer is not None and answer.error is not None:
+    costs, problems = {}, {}
+    parses = (_traces, _paraphrases)
+    for kind, parse, answer, wish, new in zip(KINDS, parses, answers, counts, paid, strict=True):
+        texts = parse(answer, wish) if answer is not None else ()
+        made.append(texts)
+        if answer is None:
+            continue
+        costs[kind] = _usage([answer] if new else [])
+        if len(texts) < wish:
+            notes.append(f"{kind}: {len(texts)} of {wish}")
+            problems[kind] = f"{len(texts)} of {wish}"
+        if answer.error is not None:
             errors.append(f"{kind}: {answer.error}")
-        if answer is not None and len(made) < wish:
-            notes.append(f"{kind}: {len(made)} of {wish}")
-    asked = traces is not None or paraphrases is not None
+            problems[kind] = answer.error
     return Expansion(
         question,
-        made_traces,
-        made_paraphrases,
-        _usage(new),
-        cached=asked and not new,
+        made[0],
+        made[1],
+        _usage([answer for answer, new in zip(answers, paid, strict=True) if answer and new]),
+        cached=bool(costs) and not any(paid),
         error="; ".join(errors) or None,
         notes=tuple(notes),
+        costs=costs,
+        problems=problems,
     )
 
 

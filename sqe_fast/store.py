@@ -213,6 +213,21 @@ class MemoryStore:
         return cls._writer(folder, lock, encoder, given)
 
     @classmethod
+    def settings_of(cls, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Return what the store in a folder pins, `bm25` and `encoder`, whatever state its index is in.
+
+        Raises
+        ------
+        StoreError
+            There is no store, or its truth cannot be read.
+        """
+        truth = Truth(_path(path), writable=False)
+        try:
+            return dict(truth.settings)
+        finally:
+            truth.close()
+
+    @classmethod
     def _writer(
         cls, folder: Path, lock: WriterLock, encoder: Encoder | None, given: Mapping[str, Any] | None = None
     ) -> Self:

@@ -157,3 +157,26 @@ def test_wrong_input_is_refused_by_name():
         Expander(Scripted()).expand("one")
     with pytest.raises(InvalidTypeError, match=r"questions\[1\]"):
         Expander(Scripted()).expand(["a", None])
+
+
+def test_each_question_may_want_its_own_number():
+    generator = Scripted(fail=[("traces", "b")])
+    made = Expander(generator).expand(["a", "b", "c"], K=[1, 2, 0], P=[0, 2, 1])
+    assert len(generator.calls) == 1
+    assert [(request.kind, request.question) for request in generator.calls[0]] == [
+        ("traces", "a"),
+        ("traces", "b"),
+        ("paraphrases", "b"),
+        ("paraphrases", "c"),
+    ]
+    assert [(len(one.traces), len(one.paraphrases)) for one in made] == [(1, 0), (0, 2), (0, 1)]
+    assert [set(one.costs) for one in made] == [{"traces"}, {"traces", "paraphrases"}, {"paraphrases"}]
+    assert made[1].problems == {"traces": "time-out"}
+    for one in made:
+        parts = list(one.costs.values())
+        total = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        assert total.totals() == one.usage.totals()
+    with pytest.raises(InvalidInputError, match="K must be one int, or one for each of 2 questions; got 3"):
+        Expander(generator).expand(["a", "b"], K=[1, 2, 3])
+    with pytest.raises(InvalidInputError, match=r"P\[1\] must be from 0"):
+        Expander(generator).expand(["a", "b"], P=[1, -1])

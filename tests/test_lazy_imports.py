@@ -12,9 +12,11 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("torch", "transformers", "faiss", "vllm", "openai", "huggingface_hub")
 
 
-@pytest.mark.parametrize(
-    "module", ["encode", "dense", "usage", "expand", "generate", "generate.vllm", "generate.transformers"]
-)
+MODULES = ["encode", "dense", "usage", "expand", "engine", "methods", "gate", "cli"]
+MODULES += ["generate", "generate.vllm", "generate.transformers"]
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_heavy_packages_wait_until_they_are_needed(module):
     code = f"import sys, sqe_fast.{module}; print([m for m in {HEAVY} if m in sys.modules])"
     got = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

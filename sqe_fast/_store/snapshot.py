@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ class Snapshot:
         What the truth held when it was built, and where its files are.
     vectors : float16[n, dim] or None
         Mapped from disk; None in a store without an encoder.
+    settings : mapping
+        What the store pins: `bm25` and `encoder`.
     bm25
         The BM25 index over the same rows, loaded when first asked for.
     """
@@ -39,6 +41,7 @@ class Snapshot:
         self._truth = truth
         self.generation = generation.number
         self.vectors = generation.vectors
+        self.settings: Mapping[str, Any] = generation.settings
 
     @property
     def bm25(self) -> Any:

@@ -1,0 +1,1 @@
+"""The commands of `sqe-fast`, one a file, and what they share."""

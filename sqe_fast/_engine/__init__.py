@@ -1,0 +1,1 @@
+"""The rooms of the batched pass; `sqe_fast.engine` leads through them."""

@@ -1,0 +1,130 @@
+"""The first stage of a chunk: its questions encoded, looked up, and put before the gates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqe_fast._engine.clock import Clock
+from sqe_fast._engine.lists import Places, empty_hits, with_blank
+from sqe_fast._engine.searcher import Searcher
+from sqe_fast.gate.gates import Decide
+from sqe_fast.gate.signals import DENSE_SIGNALS, compute_signals
+from sqe_fast.hits import Hits
+from sqe_fast.methods import Method
+
+__all__ = ["Asked", "ask"]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A chunk after its first stage.
+
+    Attributes
+    ----------
+    questions : sequence of str
+        n questions, in order.
+    targets : sequence of sequence of str, or None
+        The ids that answer each.
+    distinct : list of str
+        The different questions that are looked up: all but the blank ones.
+    which : int64[n]
+        The place of each question in `distinct`; -1 for one that is not looked up.
+    blank : str or None
+        Why questions with place -1 are not looked up.
+    hits : dict of str to Hits
+        By index, the lists of `distinct`.
+    signals : dict of str to float32[n]
+        Of the union of all gates.
+    gated : list of bool[n]
+        The decision of each method's gate.
+    make : (int64[distinct], int64[distinct])
+        How many traces and paraphrases of each distinct question are to be made, for all methods together.
+    clock : Clock
+        Of the whole chunk.
+    """
+
+    questions: Sequence[str]
+    targets: Sequence[Sequence[str]] | None
+    distinct: list[str]
+    which: NDArray[np.int64]
+    blank: str | None
+    hits: dict[str, Hits]
+    signals: dict[str, NDArray[np.float32]]
+    gated: list[NDArray[np.bool_]]
+    make: tuple[NDArray[np.int64], NDArray[np.int64]]
+    clock: Clock
+
+
+def ask(
+    questions: Sequence[str],
+    targets: Sequence[Sequence[str]] | None,
+    methods: Sequence[Method],
+    decides: Sequence[Decide],
+    searcher: Searcher,
+    depth: int,
+    beside: Executor,
+) -> Asked:
+    """Run the first stage: one encoding of the distinct questions, while BM25 runs in `beside`."""
+    clock = Clock()
+    stored = len(searcher.snapshot) > 0
+    places = Places()
+    which = np.array([places.of(q) if stored and q.strip() else -1 for q in questions], np.int64)
+    distinct = places.texts
+    wanted = frozenset[str]().union(*(method.question_indexes for method in methods))
+    hits = {index: empty_hits(0, depth) for index in wanted}
+    if distinct:
+        hits = _search(distinct, wanted, searcher, depth, clock, beside)
+    with clock.room("gate"):
+        known = {index: with_blank(found) for index, found in hits.items()}
+        names = dict.fromkeys(DENSE_SIGNALS if "dense" in wanted else ())
+        names |= dict.fromkeys(name for method in methods for name in method.gate.signals)
+        signals: dict[str, NDArray[np.float32]] = {}
+        if names:
+            by_text = compute_signals(names, known["dense"], known.get("bm25"))
+            signals = {name: values[which] for name, values in by_text.items()}
+        # The gate sees every question, blank ones too: a random gate draws for each.
+        gated = [decide(signals, len(questions)) & (which >= 0) for decide in decides]
+        make = _to_make(methods, gated, which, len(distinct))
+    blank = "the question is empty" if stored else "the store is empty"
+    return Asked(questions, targets, distinct, which, blank, hits, signals, gated, make, clock)
+
+
+def _search(
+    distinct: list[str],
+    wanted: frozenset[str],
+    searcher: Searcher,
+    depth: int,
+    clock: Clock,
+    beside: Executor,
+) -> dict[str, Hits]:
+    def bm25() -> Hits:
+        with clock.room("search"):
+            return searcher.bm25(distinct, depth)
+
+    coming = beside.submit(bm25) if "bm25" in wanted else None
+    hits: dict[str, Hits] = {}
+    if "dense" in wanted:
+        with clock.room("encode"):
+            vectors = searcher.encode(distinct, ["question"] * len(distinct))
+        with clock.room("search"):
+            hits["dense"] = searcher.dense(vectors, depth)
+    if coming is not None:
+        hits["bm25"] = coming.result()
+    return hits
+
+
+def _to_make(
+    methods: Sequence[Method], gated: Sequence[NDArray[np.bool_]], which: NDArray[np.int64], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many traces and paraphrases each distinct question needs: the most of any method."""
+    traces, paraphrases = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    for method, mask in zip(methods, gated, strict=True):
+        asked = np.unique(which[mask])
+        traces[asked] = np.maximum(traces[asked], method.wants[0])
+        paraphrases[asked] = np.maximum(paraphrases[asked], method.wants[1])
+    return traces, paraphrases

@@ -1,0 +1,100 @@
+"""Texts to ranked lists: both indices of one snapshot, and the encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqe_fast._store.settings import Encoder, differences
+from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.hits import Hits
+from sqe_fast.store import Snapshot
+
+__all__ = ["Searcher"]
+
+KIND = {"question": "query", "traces": "document", "paraphrases": "query"}
+"""How an encoder that tells questions from documents takes each probe: a trace stands for a document."""
+
+
+class Searcher:
+    """Encodes texts and looks them up in the indices of one snapshot."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        encoder: Encoder | None,
+        factory: str,
+        device: str | None,
+        threads: int | None,
+    ) -> None:
+        if encoder is not None and (found := differences(snapshot.settings, {}, encoder)):
+            raise InvalidInputError(f"the store was made with another encoder: {'; '.join(found)}")
+        self.snapshot = snapshot
+        self._encoder = encoder
+        self._factory = factory
+        self._device = device
+        self._threads = threads
+
+    def need_dense(self, name: str) -> None:
+        """Refuse method `name` where there is nothing to find vectors with."""
+        if self.snapshot.vectors is None:
+            raise InvalidInputError(
+                f"{name} needs vectors, and the store has none: it was made without an encoder. Make one "
+                "with MemoryStore.create(encoder=...), or use the method bm25"
+            )
+        if self._encoder is None:
+            raise InvalidInputError(
+                f"{name} needs the store's encoder, {self.snapshot.settings['encoder']['name']!r}; give it "
+                "as Engine(store, encoder)"
+            )
+
+    @cached_property
+    def _dense(self) -> Any:
+        from sqe_fast.dense import DenseIndex
+
+        vectors = self.snapshot.vectors
+        if vectors is None:
+            raise InvalidInputError("the store has no vectors")
+        return DenseIndex.build(vectors, self._factory, self._device, dim=vectors.shape[1])
+
+    def encode(self, texts: Sequence[str], probes: Sequence[str]) -> NDArray[np.float32]:
+        """Return float32[n, dim]: the vectors of `texts`, each a probe of that kind, in one call.
+
+        Two calls where the encoder puts different prefixes before questions and documents and there are both.
+        """
+        if self._encoder is None:
+            raise InvalidInputError("vectors are needed, and there is no encoder")
+        kinds = np.array([KIND[probe] for probe in probes])
+        settings = self._encoder.settings
+        same = settings.get("query_prefix", "") == settings.get("document_prefix", "")
+        if same or (kinds == "query").all():
+            return self._checked(self._encoder.encode(list(texts), kind="query"), len(texts))
+        out = np.empty((len(texts), self._encoder.dim), np.float32)
+        for kind in np.unique(kinds).tolist():
+            at = np.flatnonzero(kinds == kind)
+            out[at] = self._checked(self._encoder.encode([texts[i] for i in at.tolist()], kind=kind), len(at))
+        return out
+
+    def dense(self, vectors: NDArray[np.float32], depth: int) -> Hits:
+        """Return the `depth` best rows by inner product."""
+        hits: Hits = self._dense.search(vectors, depth)
+        return hits
+
+    def bm25(self, texts: Sequence[str], depth: int) -> Hits:
+        """Return the `depth` best rows by BM25."""
+        hits: Hits = self.snapshot.bm25.search(list(texts), depth, self._threads)
+        return hits
+
+    def _checked(self, vectors: Any, n: int) -> NDArray[np.float32]:
+        if self._encoder is None or not isinstance(vectors, np.ndarray):
+            raise InvalidTypeError(f"encode must return an array; got {type(vectors).__name__}")
+        if vectors.shape != (n, self._encoder.dim):
+            raise InvalidInputError(
+                f"encoder {self._encoder.name!r} must return float32[{n}, {self._encoder.dim}]; got "
+                f"{vectors.dtype}{list(vectors.shape)}"
+            )
+        return np.asarray(vectors, np.float32)

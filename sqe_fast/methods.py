@@ -1,0 +1,211 @@
+"""The methods of the SQE protocol as data: which lists are fused, and when a question is expanded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from sqe_fast._checks import check_int, check_number, describe
+from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.gate.gates import AlwaysGate, Gate, NeverGate, OracleGate, RandomGate, ThresholdGate
+from sqe_fast.gate.signals import SIGNALS
+
+__all__ = ["METHODS", "Method", "Source", "get_method"]
+
+MAX_DEPTH = 2**20
+
+
+@dataclass(frozen=True)
+class Source:
+    """Lists that take part in a fusion: for each probe of one kind, in order, one list of each index."""
+
+    probe: Literal["question", "traces", "paraphrases"]
+    indexes: tuple[Literal["dense", "bm25"], ...]
+
+
+QUESTION_DENSE = Source("question", ("dense",))
+QUESTION_BM25 = Source("question", ("bm25",))
+QUESTION_BOTH = Source("question", ("dense", "bm25"))
+TRACES = Source("traces", ("dense", "bm25"))
+PARAPHRASES = Source("paraphrases", ("dense",))
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to answer a question.
+
+    A single list is returned as it is, with its own scores; several are fused by reciprocal rank.
+
+    Attributes
+    ----------
+    name, alias : str
+        The name in the SQE release, and a short one.
+    gate : Gate
+        Which questions are expanded.
+    lists : tuple of Source
+        The lists of every question, in the order of fusion (which decides ties).
+    added : tuple of Source
+        The lists that follow where the question is expanded.
+    K, P : int
+        Hypothetical traces and paraphrases of an expanded question.
+    k : int
+        Hits of an answer.
+    depth : int or None
+        Depth of each list before fusion, at least k; None: twice k.
+    constant : float
+        Of reciprocal rank fusion.
+    """
+
+    name: str
+    alias: str
+    gate: Gate
+    lists: tuple[Source, ...]
+    added: tuple[Source, ...] = ()
+    K: int = 2
+    P: int = 2
+    k: int = 5
+    depth: int | None = None
+    constant: float = 60.0
+
+    def __post_init__(self) -> None:
+        check_int("K", self.K, 0, 1000)
+        check_int("P", self.P, 0, 99)
+        check_int("k", self.k, 1, MAX_DEPTH // 2)
+        check_number("constant", self.constant, 0)
+        if not self.lists or any(source.probe != "question" for source in self.lists):
+            raise InvalidInputError(f"{self.name}: lists must be of the question, at least one")
+        if any(source.probe == "question" for source in self.added):
+            raise InvalidInputError(f"{self.name}: added lists must be of traces or paraphrases")
+        if self.depth is not None:
+            check_int("depth", self.depth, 1, MAX_DEPTH)
+            if self.depth < self.k:
+                raise InvalidInputError(f"depth must be at least k, {self.k}; got {self.depth}")
+
+    @property
+    def list_depth(self) -> int:
+        """The depth of each list before fusion."""
+        return 2 * self.k if self.depth is None else self.depth
+
+    @property
+    def expands(self) -> bool:
+        """Whether it may ask a model for expansions."""
+        return any(self.wants)
+
+    @property
+    def wants(self) -> tuple[int, int]:
+        """How many traces and paraphrases an expanded question takes."""
+        return (self.K if self._adds("traces") else 0, self.P if self._adds("paraphrases") else 0)
+
+    @property
+    def question_indexes(self) -> frozenset[str]:
+        """In which indexes the question itself is looked up, for its lists or for the gate."""
+        found = {index for source in self.lists for index in source.indexes}
+        for name in self.gate.signals:
+            found |= {"dense", "bm25"} if SIGNALS[name].needs_bm25 else {"dense"}
+        return frozenset(found)
+
+    def count(self, source: Source) -> int:
+        """Return how many probes `source` stands for."""
+        return {"question": 1, "traces": self.K, "paraphrases": self.P}[source.probe]
+
+    @property
+    def list_names(self) -> tuple[str, ...]:
+        """A name for each list in the order of fusion, such as "question dense" or "trace 2 bm25"."""
+        names = []
+        for source in self.lists + self.added:
+            for number in range(1, self.count(source) + 1):
+                probe = "question" if source.probe == "question" else f"{source.probe[:-1]} {number}"
+                names += [f"{probe} {index}" for index in source.indexes]
+        return tuple(names)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What `get_method` can change, with the present values: only what this method uses."""
+        own: dict[str, Any] = {"k": self.k}
+        if len(self.list_names) > 1:
+            own |= {"depth": self.depth, "constant": self.constant}
+        if self._adds("traces"):
+            own["K"] = self.K
+        if self._adds("paraphrases"):
+            own["P"] = self.P
+        return own | _gate_fields(self.gate)
+
+    def changed(self, **numbers: Any) -> Method:
+        """Return this method with other numbers; see `get_method`."""
+        allowed = self.numbers
+        for name in numbers:
+            if name not in allowed:
+                raise InvalidInputError(f"{self.name} has no {name!r}; it takes {', '.join(allowed)}")
+        of_gate = {name: value for name, value in numbers.items() if name in _gate_fields(self.gate)}
+        rest = {name: value for name, value in numbers.items() if name not in of_gate}
+        gate: Any = self.gate
+        return replace(self, gate=replace(gate, **of_gate) if of_gate else gate, **rest)
+
+    def _adds(self, probe: str) -> bool:
+        return any(source.probe == probe for source in self.added)
+
+
+def _gate_fields(gate: Gate) -> dict[str, Any]:
+    return {field.name: getattr(gate, field.name) for field in fields(gate)}  # type: ignore[arg-type]
+
+
+_ALL = (TRACES, PARAPHRASES)
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        method.name: method
+        for method in (
+            Method("Dense-Only", "dense", NeverGate(), (QUESTION_DENSE,)),
+            Method("BM25-Only", "bm25", NeverGate(), (QUESTION_BM25,)),
+            Method("Hybrid-RRF", "hybrid", NeverGate(), (QUESTION_BOTH,)),
+            Method("Paraphrases-Only", "paraphrases", AlwaysGate(), (QUESTION_DENSE,), (PARAPHRASES,)),
+            Method("HyDE-Traces-Only", "traces", AlwaysGate(), (QUESTION_DENSE,), (TRACES,)),
+            Method("Always-Expand", "always", AlwaysGate(), (QUESTION_DENSE,), _ALL),
+            Method("Random-Gated-Expansion", "random", RandomGate(), (QUESTION_DENSE,), _ALL),
+            Method("Selective-QE", "sqe", ThresholdGate(), (QUESTION_DENSE,), _ALL),
+            Method("Oracle", "oracle", OracleGate(), (QUESTION_DENSE,), _ALL),
+        )
+    }
+)
+"""The eight methods and the oracle, by name."""
+
+_BY_NAME = {key.casefold(): m for m in METHODS.values() for key in (m.name, m.alias)}
+
+
+def get_method(method: str | Method, **numbers: Any) -> Method:
+    """Return a method, with other numbers where given.
+
+    Parameters
+    ----------
+    method : str or Method
+        A name of `METHODS` or its alias (dense, bm25, hybrid, paraphrases, traces, always, random, sqe,
+        oracle), in any case; or a method to change.
+    numbers
+        Those of `Method.numbers`: k; depth and constant where lists are fused; K and P where there are traces
+        and paraphrases; and what the gate has (threshold and signal, rate and seed, at). Tokenizer and
+        variant of BM25 are pinned by the store.
+
+    Raises
+    ------
+    InvalidInputError, InvalidTypeError
+        There is no such method, it has no such number, or the value is not allowed.
+
+    Examples
+    --------
+    >>> get_method("sqe", threshold=0.6).gate
+    ThresholdGate(threshold=0.6, signal='top1')
+    >>> get_method("traces", K=1).list_names
+    ('question dense', 'trace 1 dense', 'trace 1 bm25')
+    """
+    if isinstance(method, Method):
+        found = method
+    elif not isinstance(method, str):
+        raise InvalidTypeError(f"method must be a name or a Method; got {describe(method)}")
+    elif method.casefold() in _BY_NAME:
+        found = _BY_NAME[method.casefold()]
+    else:
+        known = ", ".join(f"{m.alias} ({m.name})" for m in METHODS.values())
+        raise InvalidInputError(f"method must be one of {known}; got {method!r}")
+    return found.changed(**numbers) if numbers else found
