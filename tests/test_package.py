@@ -101,7 +101,8 @@ def test_the_stub_names_what_the_core_has():
     assert set(STUB) == public(_core)
     for name, declared in STUB.items():
         if isinstance(declared[0], ast.ClassDef):
-            assert set(stub_of(declared[0].body)) == public(getattr(_core, name))
+            named = {each for each in stub_of(declared[0].body) if not each.startswith("_")}
+            assert named == public(getattr(_core, name))
 
 
 def functions():
