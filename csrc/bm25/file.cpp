@@ -83,10 +83,16 @@ class Reader {
   }
 
   void check_sections(int threads) const {
-    parallel_for(table_.size(), threads, [&](std::size_t i, int) {
-      const Section& s = table_[i];
+    // Sections that shared bytes would let a small file stand for a large index.
+    std::uint64_t end = sizeof(Header) + table_.size() * sizeof(Section);
+    for (const Section& s : table_) {
       require(s.offset % kAlign == 0 && s.offset <= file_->size() && s.bytes <= file_->size() - s.offset,
               "a section lies outside the file");
+      require(s.offset >= end, "a section overlaps what stands before it");
+      end = s.offset + s.bytes;
+    }
+    parallel_for(table_.size(), threads, [&](std::size_t i, int) {
+      const Section& s = table_[i];
       require(xxh64(file_->data() + s.offset, s.bytes) == s.checksum, "a section's checksum does not match");
     });
   }
