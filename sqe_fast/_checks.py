@@ -44,9 +44,12 @@ def check_int(name: str, value: SupportsIndex, low: int, high: int = MAX_INT) ->
 def check_number(name: str, value: float, low: float, high: float = float("inf")) -> float:
     """Return `value` as a finite float within [low, high]."""
     try:
-        if isinstance(value, (bool, str, bytes)):
+        is_bool = type(value).__name__ in ("bool", "bool_")  # Python's and NumPy's
+        if is_bool or isinstance(value, (str, bytes)):
             raise TypeError
         number = float(value)
+    except OverflowError:
+        number = float("inf") if value > 0 else float("-inf")
     except (TypeError, ValueError):
         raise InvalidTypeError(f"{name} must be a number; got {describe(value)}") from None
     if not low <= number <= high or number in (float("inf"), float("-inf")):

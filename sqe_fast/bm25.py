@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
@@ -19,7 +20,7 @@ from sqe_fast._checks import (
     check_tokens,
     describe,
 )
-from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.errors import IndexFileError, InvalidInputError, InvalidTypeError
 from sqe_fast.hits import Hits
 from sqe_fast.text import TOKENIZERS, Tokenizer
 
@@ -29,6 +30,7 @@ VARIANTS = ("okapi", "lucene", "atire", "bm25l", "bm25+")
 
 DEFAULT_DELTA = {"bm25l": 0.5, "bm25+": 1.0}
 MAX_PARAMETER = 1e6
+MAX_PADDED_BYTES = 2**30
 CALLABLE_NAME = "<callable>"
 TOKENS_NAME = "<tokens>"
 
@@ -110,7 +112,7 @@ class BM25Index:
             raise InvalidInputError(f"delta is used by bm25l and bm25+ only; got variant={variant!r}")
         core = _core.Bm25Index.build(
             iter(check_texts("texts", texts)),
-            _native_tokenizer(tokenizer),
+            _native_tokenizer(tokenizer, "texts"),
             _tokenizer_name(tokenizer),
             variant,
             check_number("k1", k1, 0, MAX_PARAMETER),
@@ -142,11 +144,16 @@ class BM25Index:
         Hits
             ids int32[n, k] and scores float32[n, k].
         """
+        asked = list(check_texts("queries", queries))
+        k = check_int("k", k, 1)
+        size = 8 * k * len(asked)
+        if k > len(self) and size > MAX_PADDED_BYTES:
+            raise InvalidInputError(
+                f"k={k} is larger than the index ({len(self)} documents), and the padded result for "
+                f"{len(asked)} queries would take {size / 2**30:.1f} GiB; at most k={len(self)} can be found"
+            )
         ids, scores = self._core.search(
-            list(check_texts("queries", queries)),
-            _native_tokenizer(self._tokenizer),
-            check_int("k", k, 1),
-            _threads(threads),
+            asked, _native_tokenizer(self._tokenizer, "queries"), k, _threads(threads)
         )
         return Hits(ids, scores)
 
@@ -156,7 +163,9 @@ class BM25Index:
         The scores are the bits that :meth:`search` gives.
         """
         return self._core.score_rows(
-            list(check_texts("queries", queries)), _native_tokenizer(self._tokenizer), _threads(threads)
+            list(check_texts("queries", queries)),
+            _native_tokenizer(self._tokenizer, "queries"),
+            _threads(threads),
         )
 
     def add(self, texts: Iterable[Any], threads: int | None = None) -> None:
@@ -166,7 +175,9 @@ class BM25Index:
         postings): add in batches. If an exception is raised the index is as before.
         """
         self._core.add(
-            iter(check_texts("texts", texts)), _native_tokenizer(self._tokenizer), _threads(threads)
+            iter(check_texts("texts", texts)),
+            _native_tokenizer(self._tokenizer, "texts"),
+            _threads(threads),
         )
 
     def delete(self, rows: ArrayLike, threads: int | None = None) -> None:
@@ -178,7 +189,10 @@ class BM25Index:
             int[m] row numbers within the index, in any order, without repeats. Keep your own list of ids in
             step with ``ids = numpy.delete(ids, rows)``.
         """
-        array = np.asarray(rows)
+        try:
+            array = np.asarray(rows)
+        except ValueError:
+            raise InvalidInputError("rows must be one-dimensional; got rows of different lengths") from None
         if array.ndim != 1:
             raise InvalidInputError(f"rows must be one-dimensional; got shape {array.shape}")
         if array.size == 0:
@@ -186,9 +200,10 @@ class BM25Index:
         if array.dtype.kind not in "iu":
             raise InvalidTypeError(f"rows must be integers; got dtype {array.dtype}")
         ordered = np.sort(array)
-        if ordered[0] < 0 or ordered[-1] >= len(self):
+        n_docs = len(self)
+        if ordered[0] < 0 or ordered[-1] >= n_docs:
             wrong = ordered[0] if ordered[0] < 0 else ordered[-1]
-            raise InvalidInputError(f"rows must be from 0 to {len(self) - 1}; got {wrong}")
+            raise InvalidInputError(f"rows must be >= 0 and below the {n_docs} documents held; got {wrong}")
         repeated = ordered[1:][ordered[1:] == ordered[:-1]]
         if repeated.size:
             raise InvalidInputError(f"rows must not repeat; got {repeated[0]} more than once")
@@ -227,6 +242,10 @@ class BM25Index:
         """
         core = _core.Bm25Index.load(_file_name(path), _threads(threads))
         saved = core.info()["tokenizer"]
+        if saved not in (*TOKENIZERS, CALLABLE_NAME, TOKENS_NAME):
+            raise IndexFileError(
+                f"{os.fspath(path)}: built with the tokenizer {saved!r}, which is not known here"
+            )
         if tokenizer == "saved":
             if saved == CALLABLE_NAME:
                 raise InvalidInputError(
@@ -280,13 +299,17 @@ def _tokenizer_name(tokenizer: Tokenizer | None) -> str:
     return check_choice("tokenizer", tokenizer, TOKENIZERS)
 
 
-def _native_tokenizer(tokenizer: Tokenizer | None) -> str | Callable[[Any], list[str]]:
-    """Return what the core takes: a native tokenizer's name, or a callable that returns a list of str."""
+def _native_tokenizer(tokenizer: Tokenizer | None, name: str) -> str | Callable[[Any], list[str]]:
+    """Return what the core takes: a native tokenizer's name, or a callable that returns a list of str.
+
+    The core calls it once for each element of the argument `name`, in order.
+    """
+    if isinstance(tokenizer, str):
+        return check_choice("tokenizer", tokenizer, TOKENIZERS)
+    positions = itertools.count()
     if tokenizer is None:
-        return lambda tokens: check_tokens(tokens, "texts: with tokenizer=None each text")
-    if callable(tokenizer):
-        return lambda text: check_tokens(tokenizer(text), "tokenizer: its result")
-    return check_choice("tokenizer", tokenizer, TOKENIZERS)
+        return lambda tokens: check_tokens(tokens, f"{name}[{next(positions)}] (with tokenizer=None)")
+    return lambda text: check_tokens(tokenizer(text), f"tokenizer: its result for {name}[{next(positions)}]")
 
 
 def _file_name(path: str | os.PathLike[str]) -> bytes:
@@ -294,6 +317,10 @@ def _file_name(path: str | os.PathLike[str]) -> bytes:
         name = os.fsencode(path)
     except TypeError:
         raise InvalidTypeError(f"path must be a str or os.PathLike; got {describe(path)}") from None
+    except UnicodeEncodeError:
+        raise InvalidInputError(
+            f"path must be a file name in the file system's encoding; got {path!r}"
+        ) from None
     if not name or b"\0" in name:
         raise InvalidInputError(f"path must be a file name; got {path!r}")
     return name

@@ -7,6 +7,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidTypeError",
     "MissingExtraError",
+    "ModelUnavailableError",
     "RecordError",
     "SqeFastError",
     "StoreError",
@@ -44,3 +45,7 @@ class StoreError(SqeFastError, OSError):
 
 class StoreLockedError(StoreError):
     """Another process, or another object in this one, has the memory store open for writing."""
+
+
+class ModelUnavailableError(SqeFastError, RuntimeError):
+    """A model's weights or its endpoint cannot be had; the message says how to get one."""

@@ -1,5 +1,6 @@
 #include "bm25/file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -82,15 +83,18 @@ class Reader {
     return header;
   }
 
+  // Sections follow each other as save_index lays them out, with zeros between, so that no byte of the file
+  // goes unchecked.
   void check_sections(int threads) const {
-    // Sections that shared bytes would let a small file stand for a large index.
     std::uint64_t end = sizeof(Header) + table_.size() * sizeof(Section);
     for (const Section& s : table_) {
-      require(s.offset % kAlign == 0 && s.offset <= file_->size() && s.bytes <= file_->size() - s.offset,
-              "a section lies outside the file");
-      require(s.offset >= end, "a section overlaps what stands before it");
+      require(s.offset == aligned(end) && s.offset <= file_->size() && s.bytes <= file_->size() - s.offset,
+              "a section lies outside its place");
+      for (; end < s.offset; ++end)
+        require(file_->data()[end] == 0, "the space between sections is not empty");
       end = s.offset + s.bytes;
     }
+    require(end == file_->size(), "there is something behind the last section");
     parallel_for(table_.size(), threads, [&](std::size_t i, int) {
       const Section& s = table_[i];
       require(xxh64(file_->data() + s.offset, s.bytes) == s.checksum, "a section's checksum does not match");
@@ -109,7 +113,7 @@ class Reader {
   std::vector<Section> table_;
 };
 
-std::shared_ptr<const Vocabulary> read_vocabulary(const Reader& in) {
+std::shared_ptr<const Vocabulary> read_vocabulary(const Reader& in, int threads) {
   const auto slots = in.section<std::uint64_t>(0);
   const auto offsets = in.section<std::uint64_t>(1);
   const auto bytes = in.section<char>(2);
@@ -130,7 +134,15 @@ std::shared_ptr<const Vocabulary> read_vocabulary(const Reader& in) {
     in.require(id < n_terms, "the term table names a term that is not there");
   }
   in.require(used == n_terms, "the term table does not hold every term once");
-  return std::make_shared<const Vocabulary>(slots, offsets, bytes);
+  auto vocabulary = std::make_shared<const Vocabulary>(slots, offsets, bytes);
+  constexpr std::size_t kShare = 1 << 14;
+  parallel_for((n_terms + kShare - 1) / kShare, threads, [&](std::size_t share, int) {
+    for (std::size_t id = share * kShare; id < std::min(n_terms, (share + 1) * kShare); ++id) {
+      in.require(vocabulary->find(vocabulary->term(static_cast<std::uint32_t>(id))) == id,
+                 "the term table does not lead to every term");
+    }
+  });
+  return vocabulary;
 }
 
 std::shared_ptr<const Block> read_block(const Reader& in, std::size_t first_section, std::uint32_t n_terms) {
@@ -156,12 +168,14 @@ std::shared_ptr<const Block> read_block(const Reader& in, std::size_t first_sect
     const std::uint32_t end = block->starts[t + 1];
     in.require(begin < end && end <= block->postings.size(), "a block's starts are out of order");
     bool good = true;
-    for (std::uint32_t i = begin; i < end; ++i) {
+    for (std::uint32_t i = begin; good && i < end; ++i) {
       const Posting p = block->postings[i];
-      good &= posting_doc(p) < block->n_docs() && posting_code(p) < block->codes.size();
-      good &= i == begin || posting_doc(block->postings[i - 1]) < posting_doc(p);
+      // Equal lengths also rule out a mean length of 0 beside postings.
+      good = posting_doc(p) < block->n_docs() && posting_code(p) < block->codes.size() &&
+             (i == begin || posting_doc(block->postings[i - 1]) < posting_doc(p)) &&
+             block->codes[posting_code(p)].length == block->lengths[posting_doc(p)];
     }
-    in.require(good, "a posting is out of bounds or out of order");
+    in.require(good, "a posting is out of bounds, out of order or of another length than its document");
   }
   return block;
 }
@@ -238,8 +252,11 @@ IndexFile load_index(const std::string& path, int threads) {
     in.fail(std::string("the index file is damaged: ") + error.what());
   }
   in.require(std::memchr(header.tokenizer, 0, kNameBytes) != nullptr, "the tokenizer's name has no end");
+  for (const char* c = header.tokenizer; *c != 0; ++c) {
+    in.require(*c > ' ' && *c <= '~', "the tokenizer's name is not one");
+  }
 
-  const auto vocabulary = read_vocabulary(in);
+  const auto vocabulary = read_vocabulary(in, threads);
   std::vector<std::shared_ptr<const Block>> blocks(static_cast<std::size_t>(header.n_blocks));
   parallel_for(blocks.size(), threads, [&](std::size_t b, int) {
     blocks[b] = read_block(in, kVocabularySections + kBlockSections * b, vocabulary->size());

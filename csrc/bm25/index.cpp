@@ -80,6 +80,10 @@ void Index::add(const Feed& feed, int threads) {
 void Index::remove(const std::vector<std::uint32_t>& rows, int threads) {
   const Change change(*this);
   const auto old = state();
+  if (!rows.empty() && rows.back() >= old->n_docs) {
+    throw InputError("rows must be below the number of documents, " + std::to_string(old->n_docs) + "; got " +
+                     std::to_string(rows.back()));
+  }
   std::vector<BlockPart> parts;
   std::size_t next = 0;
   for (std::size_t b = 0; b < old->blocks.size(); ++b) {

@@ -5,6 +5,12 @@
 namespace sqe::bm25 {
 namespace {
 
+// Weights are above 1e-16 whatever the parameters, so that scores from this factor on are normal floats.
+constexpr float kLeastFactor = 1e-20f;
+
+// A float sum of m products is off by at most (m + 3) * 2^-24 of itself: below 1e-5 for this many.
+constexpr std::size_t kMostFloatTerms = 160;
+
 std::uint64_t pack(std::uint32_t high, std::uint32_t low) {
   return static_cast<std::uint64_t>(high) << 32 | low;
 }
@@ -15,7 +21,7 @@ std::uint32_t low_of(std::uint64_t key) { return static_cast<std::uint32_t>(key)
 
 void make_query(const State& state, const text::TokenBuffer& tokens, Query& query) {
   query.terms.clear();
-  query.signed_terms = false;
+  query.careful = false;
   // Sorting by (term, position) brings the occurrences of a term together, the first in front.
   std::vector<std::uint64_t>& keys = query.keys;
   keys.clear();
@@ -37,8 +43,9 @@ void make_query(const State& state, const text::TokenBuffer& tokens, Query& quer
   }
   for (QueryTerm& term : query.terms) {
     term.factor = state.terms[term.term].idf * static_cast<float>(term.count);
-    if (!(term.factor > 0)) query.signed_terms = true;
+    if (!(term.factor > kLeastFactor)) query.careful = true;
   }
+  if (query.terms.size() > kMostFloatTerms) query.careful = true;
   std::sort(query.terms.begin(), query.terms.end(), [](const QueryTerm& a, const QueryTerm& b) {
     return pack(a.df, a.position) < pack(b.df, b.position);
   });

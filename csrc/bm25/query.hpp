@@ -21,9 +21,10 @@ struct QueryTerm {
 
 struct Query {
   std::vector<QueryTerm> terms;
-  // Some term's idf is 0 or negative: scores may cancel or be 0, so upper bounds and "score 0 means absent"
-  // do not hold, and sums are made in double precision.
-  bool signed_terms = false;
+  // Scores are summed over all postings in double precision: some term's idf is negative, 0 or close to it,
+  // so that upper bounds and "score 0 means absent" do not hold, or float sums of so many terms would not be
+  // exact enough.
+  bool careful = false;
   std::vector<std::uint64_t> keys;  // scratch of make_query
 };
 

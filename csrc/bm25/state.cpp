@@ -12,15 +12,67 @@
 namespace sqe::bm25 {
 namespace {
 
-// A term gets a bitmap where it is in at least one document of 32: the bitmap is then no larger than its
-// postings.
-constexpr std::uint32_t kBitmapShare = 32;
+// A term gets bitmaps where it is in at least one document of 64: they are then at most four times its
+// postings, and few terms are that frequent.
+constexpr std::uint32_t kBitmapShare = 64;
 constexpr std::uint32_t kBitmapMinDocs = 256;
 
 struct TermPeak {
   float max_weight;
-  std::uint32_t bitmap;
+  std::uint32_t frequent;
 };
+
+// The share of a frequent term's documents with a weight up to common_weight.
+constexpr std::size_t kCommonPercent = 80;
+constexpr std::size_t kSample = 256;
+
+// A weight that about kCommonPercent of the postings do not pass, from a sample.
+float common_weight(const Posting* begin, std::size_t count, const std::vector<float>& weights) {
+  std::vector<float> sample;
+  for (std::size_t i = 0; i < count; i += count / kSample + 1) {
+    sample.push_back(weights[posting_code(begin[i])]);
+  }
+  const auto at = sample.begin() + static_cast<std::ptrdiff_t>(sample.size() * kCommonPercent / 100);
+  std::nth_element(sample.begin(), at, sample.end());
+  return *at;
+}
+
+// Append an empty bitmap for the block's documents; returns its first word.
+std::uint32_t add_bitmap(BlockView& view, std::uint32_t n_docs) {
+  const std::size_t first = view.bitmaps.size();
+  view.bitmaps.resize(first + (n_docs + 63) / 64, 0);
+  return static_cast<std::uint32_t>(first);
+}
+
+void set_bit(BlockView& view, std::uint32_t first_word, std::uint32_t doc) {
+  view.bitmaps[first_word + doc / 64] |= 1ULL << (doc % 64);
+}
+
+void add_frequent(BlockView& view, std::uint32_t n_docs, const Posting* begin, std::size_t count) {
+  Frequent frequent{};
+  frequent.common_weight = common_weight(begin, count, view.weights);
+  frequent.holders = add_bitmap(view, n_docs);
+  frequent.heavy = add_bitmap(view, n_docs);
+  for (const Posting* p = begin; p < begin + count; ++p) {
+    set_bit(view, frequent.holders, posting_doc(*p));
+    if (view.weights[posting_code(*p)] > frequent.common_weight) {
+      set_bit(view, frequent.heavy, posting_doc(*p));
+    }
+  }
+  view.frequent.push_back(frequent);
+}
+
+// Running counts of the set bits of each bitmap.
+void count_ranks(BlockView& view, std::uint32_t n_docs) {
+  const std::size_t n_words = (n_docs + 63) / 64;
+  view.ranks.resize(view.bitmaps.size());
+  std::uint32_t rank = 0;
+  for (std::size_t w = 0; w < view.bitmaps.size(); ++w) {
+    if (w % n_words == 0) rank = 0;
+    view.ranks[w] = static_cast<std::uint16_t>(rank);
+    rank += static_cast<std::uint32_t>(std::popcount(view.bitmaps[w]));
+  }
+}
 
 BlockView view_block(const Params& params, const Block& block, double mean_length, std::uint32_t first_row,
                      std::vector<TermPeak>& peaks) {
@@ -30,29 +82,20 @@ BlockView view_block(const Params& params, const Block& block, double mean_lengt
   for (const TfLength& pair : block.codes) {
     view.weights.push_back(static_cast<float>(weight(params, pair.tf, pair.length, mean_length)));
   }
-  const std::uint32_t n_words = (block.n_docs() + 63) / 64;
   peaks.resize(block.terms.size());
   for (std::size_t t = 0; t < block.terms.size(); ++t) {
     const Posting* begin = block.postings.data() + block.starts[t];
-    const Posting* end = block.postings.data() + block.starts[t + 1];
+    const std::size_t count = block.starts[t + 1] - block.starts[t];
     float peak = -std::numeric_limits<float>::infinity();
-    for (const Posting* p = begin; p < end; ++p) peak = std::max(peak, view.weights[posting_code(*p)]);
-    peaks[t] = {peak, kNoBitmap};
-    const std::size_t count = static_cast<std::size_t>(end - begin);
+    for (std::size_t i = 0; i < count; ++i) peak = std::max(peak, view.weights[posting_code(begin[i])]);
+    peaks[t] = {peak, kRare};
     if (block.n_docs() < kBitmapMinDocs || count * kBitmapShare < block.n_docs()) continue;
-    peaks[t].bitmap = static_cast<std::uint32_t>(view.bitmaps.size());
-    view.bitmaps.resize(view.bitmaps.size() + n_words, 0);
-    std::uint64_t* words = view.bitmaps.data() + peaks[t].bitmap;
-    for (const Posting* p = begin; p < end; ++p)
-      words[posting_doc(*p) / 64] |= 1ULL << (posting_doc(*p) % 64);
-    std::uint32_t rank = 0;
-    for (std::uint32_t w = 0; w < n_words; ++w) {
-      view.ranks.push_back(static_cast<std::uint16_t>(rank));
-      rank += static_cast<std::uint32_t>(std::popcount(words[w]));
-    }
+    peaks[t].frequent = static_cast<std::uint32_t>(view.frequent.size());
+    add_frequent(view, block.n_docs(), begin, count);
   }
+  view.frequent.shrink_to_fit();
   view.bitmaps.shrink_to_fit();
-  view.ranks.shrink_to_fit();
+  count_ranks(view, block.n_docs());
   return view;
 }
 
@@ -128,7 +171,7 @@ std::shared_ptr<const State> make_state(const Params& params, std::shared_ptr<co
     for (std::size_t t = 0; t < block.terms.size(); ++t) {
       state->slices[state->terms[block.terms[t]].first_slice++] = {
           b, block.starts[t], block.starts[t + 1] - block.starts[t], peaks[b][t].max_weight,
-          peaks[b][t].bitmap};
+          peaks[b][t].frequent};
     }
   }
   // Filling moved every first_slice to the next term's; move them back.
@@ -150,8 +193,8 @@ std::uint64_t memory_bytes(const State& state) {
              block->postings.bytes();
   }
   for (const BlockView& view : state.views) {
-    bytes += view.weights.capacity() * sizeof(float) + view.bitmaps.capacity() * sizeof(std::uint64_t) +
-             view.ranks.capacity() * sizeof(std::uint16_t);
+    bytes += view.weights.capacity() * sizeof(float) + view.frequent.capacity() * sizeof(Frequent) +
+             view.bitmaps.capacity() * sizeof(std::uint64_t) + view.ranks.capacity() * sizeof(std::uint16_t);
   }
   return bytes;
 }

@@ -12,15 +12,15 @@
 
 namespace sqe::bm25 {
 
-constexpr std::uint32_t kNoBitmap = 0xFFFFFFFFu;
+constexpr std::uint32_t kRare = 0xFFFFFFFFu;
 
 // The postings of one term in one block.
 struct Slice {
   std::uint32_t block;
   std::uint32_t start;  // first posting in the block
   std::uint32_t count;
-  float max_weight;      // over these postings
-  std::uint32_t bitmap;  // first word in the block's bitmaps, or kNoBitmap
+  float max_weight;        // over these postings
+  std::uint32_t frequent;  // position in the block's frequent terms, or kRare
 };
 
 struct TermInfo {
@@ -29,12 +29,20 @@ struct TermInfo {
   float idf;  // after okapi's floor; 0 for a term no document holds
 };
 
+// Bitmaps of a term that many documents of a block hold, by their first words in BlockView::bitmaps.
+struct Frequent {
+  std::uint32_t holders;  // documents with the term
+  std::uint32_t heavy;    // documents where its weight is above common_weight
+  float common_weight;    // most documents' weights are at most this
+};
+
 // What a block needs beyond its postings while searching.
 struct BlockView {
   std::uint32_t first_row;
-  std::vector<float> weights;          // by code
-  std::vector<std::uint64_t> bitmaps;  // of the frequent terms, one bit a document
-  std::vector<std::uint16_t> ranks;    // one a word: how many bits are set in the term's words before it
+  std::vector<float> weights;  // by code
+  std::vector<Frequent> frequent;
+  std::vector<std::uint64_t> bitmaps;  // one bit a document
+  std::vector<std::uint16_t> ranks;    // one a word: how many bits are set in the bitmap's words before it
 };
 
 struct State {

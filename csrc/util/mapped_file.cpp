@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "util/error.hpp"
 
@@ -20,7 +20,7 @@ std::string reason() { return std::strerror(errno); }
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // no wait on a pipe
   if (descriptor < 0) throw FileError(path + ": cannot be opened: " + reason());
   struct stat info{};
   if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -42,16 +42,16 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
 MappedFile::~MappedFile() { ::munmap(const_cast<void*>(data_), size_); }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
-  const std::string pattern = path + ".XXXXXX";
-  std::vector<char> name(pattern.begin(), pattern.end());
-  name.push_back('\0');
-  descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+  // Not mkstemp: its files are private, and the mask of usual permissions cannot be read without a race.
+  static std::atomic<unsigned> counter{0};
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  const std::string start = path.substr(0, name + 200) + ".";  // names have at most 255 bytes
+  do {
+    temporary_ = start + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) throw FileError(path + ": cannot be written: " + reason());
-  temporary_ = name.data();
-  // mkostemp makes private files; give the usual permissions.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(descriptor_, 0666 & ~mask);
 }
 
 AtomicFile::~AtomicFile() {

@@ -66,13 +66,41 @@ void change_number(Random& random, std::uint8_t* data, std::size_t size) {
   std::memcpy(at, &value, width);
 }
 
+// Let libFuzzer change one section, its size as well, and lay the file out anew. Returns the new size, or the
+// old one where that cannot be.
+std::size_t change_section(Random& random, std::uint8_t* data, std::size_t size, std::size_t max_size) {
+  auto parts = file::sections(data, size);
+  if (parts.empty()) return size;
+  auto& part = parts[random.below(parts.size())];
+  const std::size_t before = part.size();
+  if (random.chance(2)) {
+    part.resize(before + 64);
+    part.resize(LLVMFuzzerMutate(part.data(), before, part.size()));
+  } else if (before >= 8 && random.chance(2)) {  // an element less, or the same once more
+    const auto at = part.begin() + static_cast<std::ptrdiff_t>(random.below(before / 4 - 1) * 4);
+    part.erase(at, at + static_cast<std::ptrdiff_t>(random.chance(2) ? 4 : 8));
+  } else if (before >= 8) {
+    const std::size_t at = random.below(before / 4 - 1) * 4;
+    const std::vector<std::uint8_t> copy(part.begin() + static_cast<std::ptrdiff_t>(at),
+                                         part.begin() + static_cast<std::ptrdiff_t>(at + 8));
+    part.insert(part.begin() + static_cast<std::ptrdiff_t>(at), copy.begin(),
+                copy.begin() + (random.chance(2) ? 4 : 8));
+  }
+  const std::vector<std::uint8_t> whole = file::assemble(data, parts);
+  if (whole.size() > max_size) return size;
+  std::copy(whole.begin(), whole.end(), data);
+  return whole.size();
+}
+
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned seed) {
   Random random(seed);
-  if (random.chance(4)) {
+  if (random.chance(8)) {
     size = LLVMFuzzerMutate(data, size, max_size);
+  } else if (random.chance(3)) {
+    size = change_section(random, data, size, max_size);
   } else {
     for (std::size_t i = random.from(1, 4); i > 0 && size > file::kHeader; --i) {
       change_number(random, data, size);

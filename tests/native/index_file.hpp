@@ -47,4 +47,31 @@ inline void reseal(std::uint8_t* data, std::size_t size) {
   write64(data + kChecksumAt, xxh64(data + kHeader, n * kSection, xxh64(data, kHeader)));
 }
 
+// The sections' bytes; none if the header, the table or a section is cut off.
+inline std::vector<std::vector<std::uint8_t>> sections(const std::uint8_t* data, std::size_t size) {
+  std::vector<std::vector<std::uint8_t>> parts;
+  for (std::size_t i = 0; i < n_sections(data, size); ++i) {
+    const std::uint8_t* section = data + kHeader + i * kSection;
+    const std::uint64_t offset = read64(section), bytes = read64(section + 8);
+    if (offset > size || bytes > size - offset) return {};
+    parts.emplace_back(data + offset, data + offset + bytes);
+  }
+  return parts;
+}
+
+// A file of `parts`, laid out and sealed as save_index does it, with the header of `data`.
+inline std::vector<std::uint8_t> assemble(const std::uint8_t* data,
+                                          const std::vector<std::vector<std::uint8_t>>& parts) {
+  std::vector<std::uint8_t> file(data, data + kHeader);
+  file.resize(kHeader + parts.size() * kSection);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    file.resize((file.size() + 63) / 64 * 64);
+    write64(file.data() + kHeader + i * kSection, file.size());
+    write64(file.data() + kHeader + i * kSection + 8, parts[i].size());
+    file.insert(file.end(), parts[i].begin(), parts[i].end());
+  }
+  reseal(file.data(), file.size());
+  return file;
+}
+
 }  // namespace sqe::testing::index_file

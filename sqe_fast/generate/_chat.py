@@ -1,0 +1,34 @@
+"""Requests to token ids by a model's own chat template."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqe_fast._extras import require
+from sqe_fast._hub import GENERATOR_ADVICE, pretrained
+from sqe_fast.generate.base import Request
+
+__all__ = ["load_tokenizer", "prompt_ids"]
+
+# Names under which templates let a caller switch reasoning off (Qwen, SmolLM3; DeepSeek, Granite).
+_THINKING = ("enable_thinking", "thinking")
+
+
+def load_tokenizer(location: str) -> Any:
+    """Load a tokenizer from a folder or the hub."""
+    transformers = require("transformers", None, "generation")
+    return pretrained(transformers.AutoTokenizer, location, GENERATOR_ADVICE)
+
+
+def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
+    """Return the prompt's token ids, thinking switched off; a model without a template gets plain text."""
+    template = tokenizer.chat_template
+    if not template:
+        text = "\n\n".join(message.content for message in request.messages) + "\n\n"
+        return [int(token) for token in tokenizer(text)["input_ids"]]
+    known = template if isinstance(template, str) else " ".join(template.values())
+    switches = {name: False for name in _THINKING if name in known}
+    ids = tokenizer.apply_chat_template(
+        request.chat(), add_generation_prompt=True, tokenize=True, return_dict=False, **switches
+    )
+    return [int(token) for token in ids]

@@ -1,0 +1,110 @@
+"""Expansions that were written earlier, from a JSONL file: no model runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sqe_fast._hub import locate
+from sqe_fast.errors import InvalidInputError
+from sqe_fast.generate._chat import load_tokenizer
+from sqe_fast.generate.base import Generation, Request, check_requests
+
+__all__ = ["RecordedGenerator"]
+
+_KINDS = ("traces", "paraphrases")
+
+
+class RecordedGenerator:
+    """Answer expansion requests from a file.
+
+    Each line is an object {"query": str, "traces": [str, ...], "paraphrases": [str, ...]}; other keys are
+    ignored. A question that the file lacks is a failure value. Token counts are what a tokenizer makes of
+    the prompt and of the recorded texts, marked as estimated.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, tokenizer: str | Callable[[str], int] = "whitespace"
+    ) -> None:
+        """Read the file.
+
+        Parameters
+        ----------
+        path
+            A JSONL file.
+        tokenizer
+            What counts tokens: "whitespace" (words), "minilm", a folder or hub name of a tokenizer, or a
+            function from a text to its number of tokens.
+        """
+        self.name = f"recorded:{os.fspath(path)}"
+        self._records = _read(Path(path))
+        self._count = _counter(tokenizer)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Look up every request by its `question` and `kind`; see `Generator.generate`."""
+        return [self._answer(request) for request in check_requests(requests)]
+
+    def _answer(self, request: Request) -> Generation:
+        record = self._records.get(request.question)
+        if record is None:
+            return Generation.failed(f"no recorded expansion for the question {request.question!r}")
+        if request.kind not in _KINDS:
+            return Generation.failed(f"a recording holds {' and '.join(_KINDS)}; asked for {request.kind!r}")
+        texts = record[request.kind]
+        if not texts:
+            return Generation.failed(f"the recording holds no {request.kind} for {request.question!r}")
+        # All paraphrases: how many are wanted stands in the prompt, and the expander takes as many.
+        samples = texts if request.kind == "paraphrases" else texts[: request.n]
+        return Generation(
+            texts=samples,
+            prompt_tokens=sum(self._count(message.content) for message in request.messages),
+            completion_tokens=sum(map(self._count, samples)),
+            finish_reasons=("stop",) * len(samples),
+            estimated=True,
+            verbatim=True,
+        )
+
+    def close(self) -> None:
+        """Do nothing: no model is held."""
+
+
+def _read(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
+    records: dict[str, dict[str, tuple[str, ...]]] = {}
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    question, record = _record(line, f"{path}:{number}")
+                    records[question] = record
+    except OSError as error:
+        raise InvalidInputError(f"cannot read the recorded expansions {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"the recorded expansions {path} are not UTF-8: {error}") from None
+    return records
+
+
+def _record(line: str, where: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InvalidInputError(f"{where}: not JSON ({error})") from None
+    if not isinstance(row, dict) or not isinstance(row.get("query"), str):
+        raise InvalidInputError(f"{where}: an object with a str 'query' is needed")
+    record = {}
+    for kind in _KINDS:
+        texts = row.get(kind, [])
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise InvalidInputError(f"{where}: {kind!r} must be a list of str")
+        record[kind] = tuple(texts)
+    return row["query"], record
+
+
+def _counter(tokenizer: str | Callable[[str], int]) -> Callable[[str], int]:
+    if callable(tokenizer):
+        return tokenizer
+    if tokenizer == "whitespace":
+        return lambda text: len(text.split())
+    loaded = load_tokenizer(locate(tokenizer))
+    return lambda text: len(loaded(text, add_special_tokens=False)["input_ids"])
