@@ -72,6 +72,14 @@ def same(a, b):
 # --- rrf ---
 
 
+def test_rrf_weight_minus_zero_is_zero():
+    """Its bits, taken for a large number, would put the documents of that list first."""
+    ids = np.array([[[7, 8], [5, 6]]], np.int32)
+    hits = rrf(ids, k=4, weights=[-0.0, 1.0])
+    assert hits.ids.tolist() == [[5, 6, 7, 8]]
+    assert not np.signbit(hits.scores).any()
+
+
 @given(
     batches(),
     st.integers(1, 30),

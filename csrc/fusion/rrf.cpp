@@ -19,7 +19,7 @@ struct Entry {
 void fill_gains(const IdLists& lists, const Weights& weights, double constant, std::size_t query,
                 double* gains) {
   for (std::size_t list = 0; list < lists.lists; ++list) {
-    const double weight = weights.of(query, list, lists.lists);
+    const double weight = weights.of(query, list, lists.lists) + 0.0;  // -0 becomes 0
     for (std::size_t i = 0; i < lists.depth; ++i) {
       gains[list * lists.depth + i] = weight / (constant + static_cast<double>(i + 1));
     }
