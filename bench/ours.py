@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +13,25 @@ from numpy.typing import NDArray
 
 from bench.peers.base import Arrays, Engine
 
-__all__ = ["SqeFast", "bootstrap", "fuse_ids", "fuse_lists", "isa_levels", "isa_name", "tokenizer", "use_isa"]
+__all__ = [
+    "SqeFast",
+    "bootstrap",
+    "encoder",
+    "engine",
+    "expander",
+    "fuse_ids",
+    "fuse_lists",
+    "isa_levels",
+    "isa_name",
+    "methods",
+    "model_folder",
+    "recorded",
+    "store",
+    "sweep",
+    "tokenizer",
+    "use_isa",
+    "vllm",
+]
 
 StringLists = Sequence[Sequence[tuple[str, float]]]
 
@@ -69,6 +89,76 @@ def tokenizer(name: str, threads: int = 1) -> Callable[[list[str]], Any]:
     from sqe_fast.text import tokenize_batch
 
     return lambda texts: tokenize_batch(texts, name, threads=threads)
+
+
+def encoder(name: str, threads: int | None = None) -> Any:
+    """The encoder `name`."""
+    from sqe_fast.encode import Encoder
+
+    return Encoder.load(name, threads=threads)
+
+
+def store(folder: Path, encoder: Any, ids: Sequence[str], texts: Sequence[str]) -> Any:
+    """A committed MemoryStore with rank_bm25's formula."""
+    from sqe_fast.store import MemoryStore
+
+    made = MemoryStore.create(
+        folder, encoder=encoder, tokenizer="whitespace", variant="okapi", k1=1.5, b=0.75
+    )
+    made.add({"id": name, "text": text} for name, text in zip(ids, texts, strict=True))
+    made.commit()
+    return made
+
+
+def recorded(path: Path) -> Any:
+    """A generator that reads its answers from `path`."""
+    from sqe_fast.generate import make_generator
+
+    return make_generator(f"recorded:{path}")
+
+
+def vllm(max_model_len: int) -> Any:
+    """SmolLM2 in vLLM, in this process."""
+    from sqe_fast.generate import make_generator
+
+    return make_generator("vllm:smollm2", max_model_len=max_model_len)
+
+
+def expander(generator: Any, **settings: Any) -> Any:
+    """What makes a generator's answers probes."""
+    from sqe_fast.expand import Expander
+
+    return Expander(generator, **settings)
+
+
+def engine(store: Any, generator: Any, chunk: int = 1024) -> Any:
+    """The engine over a store."""
+    from sqe_fast.engine import Engine
+
+    return Engine(store, generator=generator, chunk=chunk)
+
+
+def methods() -> list[str]:
+    """The eight methods' names: all but the oracle."""
+    from sqe_fast.methods import METHODS
+
+    return [name for name, method in METHODS.items() if method.alias != "oracle"]
+
+
+def sweep(thresholds: Sequence[float]) -> list[Any]:
+    """Selective expansion with other thresholds, each under a name of its own."""
+    from sqe_fast.methods import get_method
+
+    return [
+        replace(get_method("sqe", threshold=number), name=f"Selective-QE {number}") for number in thresholds
+    ]
+
+
+def model_folder(name: str) -> str:
+    """The folder of a packaged model."""
+    from sqe_fast._hub import locate
+
+    return locate(name)
 
 
 def isa_levels() -> list[str]:

@@ -3,18 +3,24 @@
 BLAS rounds a product differently from one batch shape to the next, so FAISS alone may order two equal
 vectors either way. Exact search on the CPU therefore takes a few candidates more than k, scores them again
 with one fixed summation, and sorts by (score descending, row ascending).
+
+FAISS's own threads wait for each other by spinning, which on small stores or busy cores makes two of them
+slower than one. There FAISS is given one thread, and large batches are dealt out to threads of ours.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sqe_fast._checks import check_int, describe
+from sqe_fast import _core
+from sqe_fast._checks import check_int, check_threads, describe
 from sqe_fast._extras import require
 from sqe_fast.errors import InvalidInputError, InvalidTypeError, MissingExtraError
 from sqe_fast.hits import Hits
@@ -25,6 +31,7 @@ GPU_MAX_K = 2048  # FAISS's selection kernels on a GPU hold no more
 _MARGIN = 8  # candidates beyond k
 _SLACK = 1e-5  # more than float32 rounding moves the inner product of two unit vectors
 _BLOCK = 65536  # rows converted, or scored against one query, at a time
+_SHARE = 2**31  # multiplications that are worth a thread: some 50 ms
 
 
 class DenseIndex:
@@ -106,7 +113,7 @@ class DenseIndex:
         for start in range(0, len(matrix), _BLOCK):
             self._index.add(_block("vectors", matrix, start, start + _BLOCK))
 
-    def search(self, queries: ArrayLike, k: int) -> Hits:
+    def search(self, queries: ArrayLike, k: int, threads: int | None = None) -> Hits:
         """Return the k rows with the largest inner product for each query.
 
         Parameters
@@ -115,6 +122,8 @@ class DenseIndex:
             One query a row.
         k
             Hits wanted; rows are padded where the index holds fewer. At most 2,048 on a GPU.
+        threads
+            CPU threads of exact search; None: all CPUs. FAISS sees to its own for other factories.
 
         Returns
         -------
@@ -123,6 +132,7 @@ class DenseIndex:
         """
         wanted = _block("queries", _matrix("queries", queries, self.dim), 0, None)
         k = check_int("k", k, 1)
+        threads = check_threads(threads)
         if self.device != "cpu" and k > GPU_MAX_K:
             raise InvalidInputError(
                 f"k must be at most {GPU_MAX_K} on a GPU; got {k} (build with device='cpu')"
@@ -132,8 +142,13 @@ class DenseIndex:
         found = min(k, len(self))
         if found and len(wanted):
             exact = self.factory == "Flat" and self.device == "cpu"
-            search = self._search_exact if exact else self._search_plain
-            ids[:, :found], scores[:, :found] = search(wanted, found)
+            if exact:
+                search = partial(self._search_exact, k=found)
+                shares = len(wanted) * len(self) * self.dim // _SHARE
+                number = max(1, min(threads or _core.default_threads(), shares, len(wanted)))
+                ids[:, :found], scores[:, :found] = _in_threads(search, wanted, number)
+            else:
+                ids[:, :found], scores[:, :found] = self._search_plain(wanted, found)
         return Hits(ids, scores)
 
     def scores(self, queries: ArrayLike) -> NDArray[np.float32]:
@@ -197,6 +212,29 @@ class DenseIndex:
             scores[start : start + _BLOCK] = np.einsum("qd,qkd->qk", query[None], stored[part][None])[0]
         ids, best = _sorted(candidates[None], scores[None], k)
         return ids[0], best[0]
+
+
+def _in_threads(
+    search: Callable[[NDArray[np.float32]], tuple[NDArray[Any], NDArray[Any]]],
+    queries: NDArray[np.float32],
+    number: int,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Deal `queries` out to `number` threads, in each of which FAISS works alone; answers in order."""
+    faiss = require("faiss", None, "dense search")
+
+    def alone(part: NDArray[np.float32]) -> tuple[NDArray[Any], NDArray[Any]]:
+        before = faiss.omp_get_max_threads()  # OpenMP keeps this number for each thread by itself
+        faiss.omp_set_num_threads(1)
+        try:
+            return search(part)
+        finally:
+            faiss.omp_set_num_threads(before)
+
+    if number == 1:
+        return alone(queries)
+    with ThreadPoolExecutor(number, "sqe-dense") as pool:
+        parts = list(pool.map(alone, np.array_split(queries, number)))
+    return np.concatenate([ids for ids, _ in parts]), np.concatenate([scores for _, scores in parts])
 
 
 def _sorted(ids: NDArray[Any], scores: NDArray[np.float32], k: int) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -50,6 +50,10 @@ GOALS = {
     "RRF on id arrays, against numpy and ranx": Goal(),
     "paired bootstrap, against numpy": Goal(5, 20),
     "paired bootstrap, against the multinomial shortcut": Goal(),
+    "encoding, against sentence-transformers": Goal(1.3, 2),
+    "one batched SQE pass, against one question at a time": Goal(200, 1_000),
+    "one batched SQE pass with live generation, against one call at a time": Goal(3, 10),
+    "all methods in one pass, against one by one": Goal(4, 6),
     "instruction set level, against baseline": Goal(),
 }
 

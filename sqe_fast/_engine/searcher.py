@@ -81,7 +81,7 @@ class Searcher:
 
     def dense(self, vectors: NDArray[np.float32], depth: int) -> Hits:
         """Return the `depth` best rows by inner product."""
-        hits: Hits = self._dense.search(vectors, depth)
+        hits: Hits = self._dense.search(vectors, depth, self._threads)
         return hits
 
     def bm25(self, texts: Sequence[str], depth: int) -> Hits:
