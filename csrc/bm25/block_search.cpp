@@ -106,7 +106,7 @@ std::size_t BlockSearch::admit_documents() {
 bool BlockSearch::worth_probing(std::size_t j) const {
   if (best_->threshold() > 0 || n_read_ < k_) return false;  // earlier blocks have given a good one
   const std::size_t cost =
-      12 * static_cast<std::size_t>(k_) * (lists_.size() - j) + (dense_ ? n_docs_ / 2 : n_touched_);
+      24 * static_cast<std::size_t>(k_) * (lists_.size() - j) + (dense_ ? n_docs_ / 2 : n_touched_);
   const std::size_t next = lists_[j].count;
   return 2 * next > cost || (n_read_ - read_at_probe_ > cost && 4 * next > cost);
 }
@@ -176,19 +176,23 @@ float BlockSearch::look_up(const PostingList& list, std::uint32_t doc) const {
 }
 
 void BlockSearch::complete_candidates(std::size_t j) {
-  raise_by_known_scores();
+  if (read_at_probe_ != n_read_) raise_by_known_scores();
   std::uint16_t* candidates = picked();
-  std::uint32_t n = pick_from(j);
-  // While most of the block is still in, reading on is cheaper than looking up.
-  while (dense_ && j < lists_.size() && n > 8 && lists_[j].count < 2 * n) {
-    for (std::size_t read = 0; j < lists_.size() && lists_[j].count < 2 * n && read < 2 * n; ++j) {
-      const PostingList& list = lists_[j];
-      kernels_.accumulate(list.postings, list.count, view_->weights.data(), list.factor, scores_.data());
-      read += list.count;
+  std::uint32_t n;
+  if (dense_) {
+    // While most of the block is still in, reading on is cheaper than looking up.
+    n = kernels_.count_from(scores_.data(), n_docs_, cut(j));
+    while (j < lists_.size() && n > 8 && lists_[j].count < 2 * n) {
+      for (std::size_t read = 0; j < lists_.size() && lists_[j].count < 2 * n && read < 2 * n; ++j) {
+        const PostingList& list = lists_[j];
+        kernels_.accumulate(list.postings, list.count, view_->weights.data(), list.factor, scores_.data());
+        read += list.count;
+      }
+      raise_by_known_scores();
+      n = kernels_.count_from(scores_.data(), n_docs_, cut(j));
     }
-    raise_by_known_scores();
-    n = pick_from(j);
   }
+  n = pick_from(j);
   if (j < lists_.size() && n > 8) n = drop_by_bitmaps(j, candidates, n);
   for (; j < lists_.size() && n > 0; ++j) {
     const PostingList& list = lists_[j];

@@ -66,8 +66,8 @@ class BlockSearch {
   // read.
   std::size_t admit_documents();
 
-  // Whether a better threshold is likely to save more than finding it costs. In postings: a look-up is about
-  // eight.
+  // Whether a better threshold is likely to save more than finding it costs, counted in postings read: about
+  // 24 for each of the k documents in each list left, and going over the scores.
   bool worth_probing(std::size_t j) const;
 
   // Raise the threshold to a score that k documents surely reach: take the best by what has been read so far

@@ -25,7 +25,9 @@ struct Query {
   // so that upper bounds and "score 0 means absent" do not hold, or float sums of so many terms would not be
   // exact enough.
   bool careful = false;
-  std::vector<std::uint64_t> keys;  // scratch of make_query
+  // Scratch of make_query: (df, position) of the known tokens, and the term at each position.
+  std::vector<std::uint64_t> keys;
+  std::vector<std::uint32_t> found;
 };
 
 // Every path adds a document's terms in this one order (df ascending, then first appearance in the query), so
