@@ -13,6 +13,9 @@ namespace {
 // those off, and then everything would pass.
 constexpr float kLeast = std::numeric_limits<float>::min();
 
+// From this many lists on, their count is a sign that bounds are loose.
+constexpr std::size_t kManyLists = 16;
+
 }  // namespace
 
 void BlockSearch::run(std::uint32_t b, Query& query, std::uint32_t k, TopK& best) {
@@ -82,10 +85,14 @@ std::size_t BlockSearch::admit_documents() {
   n_touched_ = 0;
   n_read_ = 0;
   read_at_probe_ = 0;
-  dense_ = false;
+  std::size_t n_postings = 0;
+  for (const PostingList& list : lists_) n_postings += list.count;
+  // Where there is about as much to read as there are scores to go over, plain reading beats every finesse.
+  const bool plain = n_postings <= 4 * static_cast<std::size_t>(n_docs_) && lists_.size() >= kManyLists;
+  dense_ = plain;
   std::size_t j = 0;
   for (; j < lists_.size() && !unreachable(j); ++j) {
-    if (worth_probing(j)) {
+    if (!plain && worth_probing(j)) {
       probe_threshold(j);
       if (unreachable(j)) break;
     }

@@ -1,6 +1,5 @@
 // Compiled once for each instruction set level (see util/isa.hpp). Every level computes the same bits: only
-// comparisons are vectorised, sums are made one posting at a time. Scatter-adding is left to scalar code
-// because gather and scatter instructions are no faster than the loads and stores they stand for.
+// comparisons are vectorised, sums are made one posting at a time.
 #include "bm25/search_simd.hpp"
 
 #if defined(__AVX2__)
