@@ -90,6 +90,15 @@ std::shared_ptr<const Block> join(const std::vector<Kept>& parts) {
   }
   starts.push_back(static_cast<std::uint32_t>(postings.size()));
 
+  return own_block(std::move(lengths), std::move(codes), std::move(terms), std::move(starts),
+                   std::move(postings));
+}
+
+}  // namespace
+
+std::shared_ptr<const Block> own_block(std::vector<std::uint32_t> lengths, CodeTable codes,
+                                       std::vector<std::uint32_t> terms, std::vector<std::uint32_t> starts,
+                                       std::vector<Posting> postings) {
   auto block = std::make_shared<Block>();
   block->lengths = Array<std::uint32_t>(std::move(lengths));
   block->codes = Array<TfLength>(std::move(codes).take());
@@ -98,8 +107,6 @@ std::shared_ptr<const Block> join(const std::vector<Kept>& parts) {
   block->postings = Array<Posting>(std::move(postings));
   return block;
 }
-
-}  // namespace
 
 CodeTable::CodeTable() : slots_(256, 0) {}
 

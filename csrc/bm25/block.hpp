@@ -52,6 +52,11 @@ class CodeTable {
   std::vector<TfLength> codes_;
 };
 
+// A block that owns its arrays.
+std::shared_ptr<const Block> own_block(std::vector<std::uint32_t> lengths, CodeTable codes,
+                                       std::vector<std::uint32_t> terms, std::vector<std::uint32_t> starts,
+                                       std::vector<Posting> postings);
+
 // One block and the documents of it to keep: `keep` holds n_docs flags, or is empty for all.
 struct BlockPart {
   std::shared_ptr<const Block> block;

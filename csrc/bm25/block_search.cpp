@@ -87,7 +87,7 @@ std::size_t BlockSearch::admit_documents() {
   read_at_probe_ = 0;
   std::size_t n_postings = 0;
   for (const PostingList& list : lists_) n_postings += list.count;
-  // Where there is about as much to read as there are scores to go over, plain reading beats every finesse.
+  // Many lists with little in them: reading all is over before pruning pays (measured).
   const bool plain = n_postings <= 4 * static_cast<std::size_t>(n_docs_) && lists_.size() >= kManyLists;
   dense_ = plain;
   std::size_t j = 0;

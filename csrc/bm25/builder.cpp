@@ -172,13 +172,8 @@ std::shared_ptr<const Block> invert(std::vector<std::unique_ptr<Piece>>& pieces,
     piece.reset();
   }
 
-  auto block = std::make_shared<Block>();
-  block->lengths = Array<std::uint32_t>(std::move(lengths));
-  block->codes = Array<TfLength>(std::move(codes).take());
-  block->terms = Array<std::uint32_t>(std::move(terms));
-  block->starts = Array<std::uint32_t>(std::move(starts));
-  block->postings = Array<Posting>(std::move(postings));
-  return block;
+  return own_block(std::move(lengths), std::move(codes), std::move(terms), std::move(starts),
+                   std::move(postings));
 }
 
 }  // namespace
