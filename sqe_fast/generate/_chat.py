@@ -6,9 +6,9 @@ from typing import Any
 
 from sqe_fast._extras import require
 from sqe_fast._hub import GENERATOR_ADVICE, pretrained
-from sqe_fast.generate.base import Request
+from sqe_fast.generate.base import Generation, Request
 
-__all__ = ["load_tokenizer", "prompt_ids"]
+__all__ = ["fitting_prompt", "load_tokenizer", "prompt_ids"]
 
 # Names under which templates let a caller switch reasoning off (Qwen, SmolLM3; DeepSeek, Granite).
 _THINKING = ("enable_thinking", "thinking")
@@ -32,3 +32,20 @@ def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
         request.chat(), add_generation_prompt=True, tokenize=True, return_dict=False, **switches
     )
     return [int(token) for token in ids]
+
+
+def fitting_prompt(tokenizer: Any, request: Request, window: int) -> list[int] | Generation:
+    """Return the prompt's token ids, or the failure of a request that the model cannot take.
+
+    Prompt and new tokens together must fit the model's `window`.
+    """
+    try:
+        ids = prompt_ids(tokenizer, request)
+    except Exception as error:  # a template may raise anything; only this request fails
+        return Generation.failed(error)
+    if len(ids) + request.max_new_tokens > window:
+        return Generation.failed(
+            f"prompt of {len(ids)} tokens and {request.max_new_tokens} new tokens exceed the model's "
+            f"window of {window}"
+        )
+    return ids

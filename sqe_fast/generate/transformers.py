@@ -8,7 +8,7 @@ from typing import Any
 from sqe_fast._checks import check_int
 from sqe_fast._extras import require
 from sqe_fast._hub import GENERATOR_ADVICE, pretrained
-from sqe_fast.generate._chat import load_tokenizer, prompt_ids
+from sqe_fast.generate._chat import fitting_prompt, load_tokenizer
 from sqe_fast.generate.base import Generation, Request, check_requests
 
 __all__ = ["TransformersGenerator"]
@@ -68,16 +68,9 @@ class TransformersGenerator:
         answers: dict[int, Generation] = {}
         groups: dict[tuple[Any, ...], list[tuple[int, list[int]]]] = {}
         for row, request in enumerate(requests):
-            try:
-                ids = prompt_ids(self._tokenizer, request)
-            except Exception as error:  # a template may raise anything; only this request fails
-                answers[row] = Generation.failed(error)
-                continue
-            if len(ids) + request.max_new_tokens > self._window:
-                answers[row] = Generation.failed(
-                    f"prompt of {len(ids)} tokens and {request.max_new_tokens} new tokens exceed the model's "
-                    f"window of {self._window}"
-                )
+            ids = fitting_prompt(self._tokenizer, request, self._window)
+            if isinstance(ids, Generation):
+                answers[row] = ids
                 continue
             key = (request.n, request.temperature, request.max_new_tokens, request.seed, request.stop)
             groups.setdefault(key, []).append((row, ids))

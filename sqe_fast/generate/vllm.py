@@ -8,7 +8,7 @@ from typing import Any
 
 from sqe_fast._extras import require
 from sqe_fast.errors import ModelUnavailableError
-from sqe_fast.generate._chat import load_tokenizer, prompt_ids
+from sqe_fast.generate._chat import fitting_prompt, load_tokenizer
 from sqe_fast.generate.base import Generation, Request, check_requests
 
 __all__ = ["VllmGenerator"]
@@ -80,16 +80,9 @@ class VllmGenerator:
         answers: list[Generation | None] = [None] * len(requests)
         prompts, params, rows = [], [], []
         for row, request in enumerate(requests):
-            try:
-                ids = prompt_ids(self._tokenizer, request)
-            except Exception as error:  # a template may raise anything; only this request fails
-                answers[row] = Generation.failed(error)
-                continue
-            if len(ids) + request.max_new_tokens > self._window:
-                answers[row] = Generation.failed(
-                    f"prompt of {len(ids)} tokens and {request.max_new_tokens} new tokens exceed the model's "
-                    f"window of {self._window}"
-                )
+            ids = fitting_prompt(self._tokenizer, request, self._window)
+            if isinstance(ids, Generation):
+                answers[row] = ids
                 continue
             prompts.append({"prompt_token_ids": ids})
             params.append(self._params(request))
