@@ -4,7 +4,9 @@ Run as `python kill_driver.py FOLDER ROUNDS SEED`, or with `points` for ROUNDS: 
 each of its calls that change the disk, one after another. This process imports everything and starts no
 thread; a worker and a checker are forked from it for each round, so that a round costs no interpreter start.
 The worker tells through a pipe what it is about to do and what was confirmed; what was under way when it died
-may have happened whole, or not at all. Prints one line of JSON at the end.
+may have happened whole, or not at all. A third of the kills come at any moment; the others wait for the
+worker to announce an addition or a commit, so that the machine's speed does not decide what is hit. Prints
+one line of JSON at the end.
 """
 
 # ruff: noqa: E402
@@ -14,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import signal
 import sys
 import time
@@ -34,13 +37,14 @@ from sqe_fast.errors import SqeFastError
 from sqe_fast.store import MemoryStore
 
 IDS = [f"id{n}" for n in range(60)]
+AIMS = [(), ("add", "replace", "delete"), ("commit", "verify")]
 
 
 def plan(rng, serial):
     """Return one operation as JSON can hold it."""
     kind = rng.choices(["add", "replace", "delete", "commit", "verify"], [5, 2, 2, 4, 1])[0]
     if kind in ("add", "replace"):
-        count = rng.choice([1, 3, 40])
+        count = rng.choice([1, 3, 12])
         pool = IDS if kind == "replace" else [f"new{serial}-{n}" for n in range(60)]
         return [
             kind,
@@ -132,6 +136,17 @@ def forked(call):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+def hear(pipe, heard, seconds, wanted=()):
+    """Add to `heard` what the worker says, for `seconds` or until it announces an operation of a kind."""
+    starts = tuple(f'["try", ["{kind}"'.encode() for kind in wanted)
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0 and select.select([pipe], [], [], left)[0]:
+        words = os.read(pipe, 1 << 20)
+        heard += words
+        if not words or (heard.endswith(b"\n") and heard.splitlines()[-1].startswith(starts)):
+            return
+
+
 def main(folder, rounds, seed):
     rng = random.Random(seed)
     model = {}
@@ -149,11 +164,16 @@ def main(folder, rounds, seed):
                 traceback.print_exc()
             os._exit(98)
         os.close(write)
-        time.sleep(rng.choice([0.005, 0.02, 0.06, 0.15]) * (0.3 + rng.random()))
+        heard = bytearray()
+        hear(read, heard, rng.choice([0.005, 0.02, 0.06, 0.15]) * (0.3 + rng.random()))
+        if wanted := AIMS[number % len(AIMS)]:
+            hear(read, heard, 10, wanted)
+            time.sleep(rng.choice([0, 0, 0.0005, 0.002, 0.01]))
         os.kill(pid, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        with os.fdopen(read) as lines:
-            said = [json.loads(line) for line in lines if line.endswith("\n")]
+        hear(read, heard, 60)  # the rest, to the end of the pipe
+        os.close(read)
+        said = [json.loads(line) for line in heard.splitlines(keepends=True) if line.endswith(b"\n")]
         if code != -signal.SIGKILL:
             raise SystemExit(f"round {number}: the worker ended by itself with {code} after {said[-1:]}")
         tally["kills"] += 1
