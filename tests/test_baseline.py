@@ -29,7 +29,7 @@ def check_isa(folder):
 def test_only_kernels_of_a_level_hold_its_instructions():
     folders = sorted(ROOT.glob("build/temp.*/cmake"), key=lambda folder: folder.stat().st_mtime)
     if not folders:
-        pytest.skip("no CMake build folder in build/: python setup.py build_ext --inplace leaves one")
+        pytest.skip("no CMake build folder in build/: an editable install leaves one")
     result = check_isa(folders[-1])
     assert result.returncode == 0, result.stdout
 
