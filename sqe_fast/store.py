@@ -28,13 +28,14 @@ from sqe_fast._checks import describe
 from sqe_fast._store import database
 from sqe_fast._store.database import NAME
 from sqe_fast._store.files import sync_folder
-from sqe_fast._store.generation import Generation, load_bm25
+from sqe_fast._store.generation import Generation
 from sqe_fast._store.index import Index
 from sqe_fast._store.locks import WriterLock
 from sqe_fast._store.reports import AddResult, StoreStats, VerifyReport
 from sqe_fast._store.settings import Encoder, bm25_settings, differences, encoder_settings
 from sqe_fast._store.snapshot import Snapshot
 from sqe_fast._store.truth import NOW, Moment, Truth
+from sqe_fast.bm25 import BM25Index
 from sqe_fast.episode import Episode, check_id
 from sqe_fast.errors import InvalidInputError, InvalidTypeError, StoreError
 
@@ -113,7 +114,7 @@ class MemoryStore:
             "encoder": encoder_settings(encoder),
         }
         # Refuses a tokenizer or variant that does not exist, before anything is made.
-        load_bm25().build([], **settings["bm25"])
+        BM25Index.build([], **settings["bm25"])
         folder = _path(path)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -387,7 +388,7 @@ class MemoryStore:
         return self._encoder
 
     @property
-    def bm25(self) -> Any:
+    def bm25(self) -> BM25Index:
         """The BM25 index of the present snapshot."""
         return self.snapshot.bm25
 

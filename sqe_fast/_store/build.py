@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._store.files import sync_file, sync_folder
-from sqe_fast._store.generation import BM25, ROWS, VECTORS, Generation, load_bm25, write_meta
+from sqe_fast._store.generation import BM25, ROWS, VECTORS, Generation, write_meta
 from sqe_fast._store.settings import Encoder
 from sqe_fast._store.truth import Truth
+from sqe_fast.bm25 import BM25Index
 from sqe_fast.errors import InvalidInputError, StoreError
 
 __all__ = ["BUILDING", "build"]
@@ -96,10 +97,10 @@ def _write_bm25(
     path: Path, settings: Mapping[str, Any], truth: Truth, rows: NDArray[np.int64], base: Generation | None
 ) -> None:
     if base is None:
-        index = load_bm25().build(truth.texts(rows), **settings["bm25"])
+        index = BM25Index.build(truth.texts(rows), **settings["bm25"])
     else:
         # Loaded anew: the one that searches run on must not change under them.
-        index = load_bm25().load(base.folder / BM25)
+        index = BM25Index.load(base.folder / BM25)
         gone = np.flatnonzero(np.isin(base.rows, rows, assume_unique=True, invert=True))
         if len(gone):
             index.delete(gone.tolist())

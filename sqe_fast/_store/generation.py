@@ -8,7 +8,6 @@ settings, the moment, and the size and SHA-256 of the others.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
@@ -21,9 +20,10 @@ from numpy.typing import NDArray
 from sqe_fast._store.files import sha256_of
 from sqe_fast._store.locks import Pin
 from sqe_fast._store.truth import Moment, Truth
+from sqe_fast.bm25 import BM25Index
 from sqe_fast.errors import IndexFileError
 
-__all__ = ["BM25", "META", "ROWS", "VECTORS", "Generation", "load_bm25", "write_meta"]
+__all__ = ["BM25", "META", "ROWS", "VECTORS", "Generation", "write_meta"]
 
 FORMAT = 1
 META, BM25, VECTORS, ROWS = "meta.json", "bm25.bin", "vectors.f16", "rows.i64"
@@ -69,9 +69,9 @@ class Generation:
         )
 
     @cached_property
-    def bm25(self) -> Any:
+    def bm25(self) -> BM25Index:
         """The BM25 index, loaded when first asked for; treat it as read-only."""
-        return load_bm25().load(self.folder / BM25)
+        return BM25Index.load(self.folder / BM25)
 
     def _size_fault(self, name: str) -> str | None:
         written = self.meta["files"][name]["bytes"]
@@ -101,7 +101,7 @@ class Generation:
         found = {name: fault for name in self.meta["files"] if (fault := self.fault(name))}
         if BM25 not in found:
             try:
-                count = len(load_bm25().load(self.folder / BM25))
+                count = len(BM25Index.load(self.folder / BM25))
             except (OSError, ValueError) as error:
                 found[BM25] = str(error)
             else:
@@ -114,11 +114,6 @@ class Generation:
         if self.settings != truth.settings:
             found[META] = f"{self.folder / META} has other settings than the store"
         return found
-
-
-def load_bm25() -> Any:
-    """Return the class of the BM25 index: `build`, `load`, `save`, `add`, `delete` and `len` are used."""
-    return importlib.import_module("sqe_fast.bm25").BM25Index
 
 
 def write_meta(folder: Path, settings: Mapping[str, Any], moment: Moment, rows: int) -> None:

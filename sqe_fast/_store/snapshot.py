@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sqe_fast._checks import describe
 from sqe_fast._store.generation import Generation
 from sqe_fast._store.truth import Truth
+from sqe_fast.bm25 import BM25Index
 from sqe_fast.episode import Episode, check_id
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 
@@ -44,7 +45,7 @@ class Snapshot:
         self.settings: Mapping[str, Any] = generation.settings
 
     @property
-    def bm25(self) -> Any:
+    def bm25(self) -> BM25Index:
         """The BM25 index over the rows; it is shared, treat it as read-only."""
         return self._generation.bm25
 

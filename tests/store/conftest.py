@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from oracles.standins import HashEncoder, install_index
+from oracles.standins import HashEncoder
 
 from sqe_fast.store import MemoryStore
-
-install_index()
 
 
 @pytest.fixture

@@ -27,9 +27,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from oracles.standins import HashEncoder, install_index
+from oracles.standins import HashEncoder
 
-install_index()
 warnings.simplefilter("error")  # a kill never leaves a current generation that is torn
 
 from sqe_fast._store.index import Index

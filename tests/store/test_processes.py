@@ -21,8 +21,7 @@ TESTS = Path(__file__).parents[1]
 PRELUDE = """
 import sys, time, warnings
 warnings.simplefilter("error")
-from oracles.standins import HashEncoder, install_index
-install_index()
+from oracles.standins import HashEncoder
 from sqe_fast.store import MemoryStore
 path = sys.argv[1]
 """

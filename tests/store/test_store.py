@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles.standins import HashEncoder
 
-from sqe_fast._store import build, generation
+from sqe_fast._store import build
 from sqe_fast._store.index import Index
+from sqe_fast.bm25 import BM25Index
 from sqe_fast.episode import Episode
 from sqe_fast.errors import InvalidInputError, InvalidTypeError, StoreError
 from sqe_fast.store import AddResult, MemoryStore
@@ -24,7 +25,7 @@ from sqe_fast.store import AddResult, MemoryStore
 
 def same_index(index, texts, store):
     """Assert that a BM25 index equals one built from scratch: same length, same scores, same hits."""
-    fresh = generation.load_bm25().build(texts, **store.settings["bm25"])
+    fresh = BM25Index.build(texts, **store.settings["bm25"])
     assert len(index) == len(fresh) == len(texts)
     queries = [text[:200] for text in texts[:50]]
     assert np.array_equal(index.score_rows(queries), fresh.score_rows(queries))
