@@ -54,6 +54,6 @@ class Preset:
     reward: str
     prompt: str
     dialect: Dialect = TAGS
-    budgets: Budgets = Budgets()
+    budgets: Budgets = field(default_factory=Budgets)
     source: str = ""
     published: Mapping[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Rollouts in step: each live question's turn in one generation, all their searches in one, all squeezed in one."""
+"""Rollouts in step over a batch: one generation, one search and one squeeze a turn for all live questions."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from sqe_fast._checks import check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["Generation", "Generator", "Message", "Request", "check_requests"]
+__all__ = ["Generation", "Generator", "Message", "Request", "TokenCounter", "check_requests"]
 
 ROLES = ("system", "user", "assistant")
 
@@ -49,6 +49,10 @@ class Request:
     question, kind : str
         What the prompt was made from and what for ("traces", "paraphrases"): not sent to a model, but what
         a recording is looked up by.
+    prefill : str
+        What the answer already begins with: the model goes on from there, and the samples are what follows.
+    key : str
+        Which of several prompts of one question this is; as `question`, for recordings only.
     """
 
     messages: tuple[Message, ...]
@@ -59,6 +63,8 @@ class Request:
     stop: tuple[str, ...] = ()
     question: str = ""
     kind: str = ""
+    prefill: str = ""
+    key: str = ""
 
     def __post_init__(self) -> None:
         if not self.messages or not all(isinstance(m, Message) for m in self.messages):
@@ -68,6 +74,8 @@ class Request:
         check_int("max_new_tokens", self.max_new_tokens, 1)
         if self.seed is not None:
             check_int("seed", self.seed, 0, 2**63 - 1)
+        if not isinstance(self.prefill, str):
+            raise InvalidTypeError(f"Request: prefill must be a str; got {describe(self.prefill)}")
 
     @classmethod
     def of(cls, prompt: str, **settings: Any) -> Request:
@@ -100,6 +108,9 @@ class Generation:
         The texts are probes as they stand (a recording), not a model's words to be parsed.
     error : str or None
         Why the request failed, or lacks samples.
+    stopped_at : tuple of (str or None)
+        For each sample the text of `Request.stop` that ended it, None where none did; empty where the engine
+        does not tell.
     """
 
     texts: tuple[str, ...] = ()
@@ -111,6 +122,7 @@ class Generation:
     estimated: bool = False
     verbatim: bool = False
     error: str | None = None
+    stopped_at: tuple[str | None, ...] = ()
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:
@@ -124,7 +136,9 @@ class Generation:
 class Generator(Protocol):
     """Anything that answers requests.
 
-    `name` tells the engine and the model, as in "vllm:Qwen/Qwen3-8B": it is part of a cache's key.
+    `name` tells the engine and the model, as in "vllm:Qwen/Qwen3-8B": it is part of a cache's key. One that
+    knows its tokenizer is a `TokenCounter` too, and one that knows its longest prompt and answer together has
+    it as `window`.
     """
 
     name: str
@@ -135,6 +149,15 @@ class Generator(Protocol):
 
     def close(self) -> None:
         """Free what the generator holds; it cannot be used afterwards."""
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """A generator that can count its own tokens."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text, without any that a prompt adds around it."""
         ...
 
 
