@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, Protocol, runtime_checkable
 
 from sqe_fast._checks import check_int
+from sqe_fast.errors import InvalidInputError
 from sqe_fast.usage import Usage
 
 __all__ = [
     "FINISHES",
     "ROOMS",
+    "Asking",
     "Budgets",
     "ContextRetriever",
     "Found",
@@ -92,12 +94,23 @@ class Retriever(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Asking:
+    """For whom a query is asked: the rollout's id, its question, and its search turn, from 0."""
+
+    id: str
+    question: str
+    turn: int
+
+
 @runtime_checkable
 class ContextRetriever(Protocol):
-    """A retriever that also wants to know which question each query is asked for."""
+    """A retriever that also wants to know for whom each query is asked."""
 
-    def search_for(self, queries: Sequence[str], k: int, questions: Sequence[str]) -> Sequence[list[Passage]]:
-        """Do as `Retriever.search`; ``questions[i]`` is what ``queries[i]`` was asked for."""
+    def search_for(
+        self, queries: Sequence[str], k: int, askings: Sequence[Asking]
+    ) -> Sequence[list[Passage]]:
+        """Do as `Retriever.search`; ``queries[i]`` is asked for ``askings[i]``."""
         ...
 
 
@@ -250,3 +263,7 @@ class Budgets:
             value = getattr(self, one.name)
             if value is not None:
                 check_int(f"Budgets: {one.name}", value, 1)
+        if self.answer > self.response:
+            raise InvalidInputError(
+                f"Budgets: answer is a part of response, {self.response}; got answer={self.answer}"
+            )
