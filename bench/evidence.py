@@ -178,7 +178,7 @@ def study(
 
 
 def answer_rows(found: QuestionSet, shown: Sequence[dict[tuple[str, int], Shown]]) -> list[set[int]]:
-    """Return for each question the rows, of those that some turn shows, that hold a golden answer by words."""
+    """Return for each question the rows that hold a golden answer, of those that some turn shows."""
     texts = [f" {' '.join(words)} " for words in tokenize_batch(found.texts, "word")]
     holders = []
     for place, answers in enumerate(found.answers or ()):

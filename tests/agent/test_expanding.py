@@ -50,9 +50,8 @@ def test_keywords_are_words_of_the_question_in_order(question, most):
 
 @given(QUESTIONS)
 def test_sub_questions_come_from_the_question(question):
-    for text in (*sub_questions(question), *names(question)):
-        assert text in question
-        assert text != question
+    assert all(text in question for text in names(question))
+    assert all(text in question and text != question for text in sub_questions(question))
 
 
 def test_keywords_are_the_rarest_that_the_index_holds():
