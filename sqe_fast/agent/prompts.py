@@ -13,8 +13,8 @@ LAST_SEARCH = "No search is left: think, then answer."
 
 _THINK = "Reason inside <think> and </think> before you do anything else."
 _ANSWER = (
-    "When you know the answer, write it inside <answer> and </answer>: a name, a date or a few words, without "
-    "explanation, for example <answer> Lisbon </answer>."
+    "When you know the answer, write it inside <answer> and </answer>: a name, a date or a few words, with "
+    "no explanation, for example <answer> Lisbon </answer>."
 )
 _SEARCH = {
     "single": "If a fact is missing, write one search query inside <search> and </search>.",

@@ -17,8 +17,8 @@ class RecordedPolicy:
     """Says recorded turns, one after the other.
 
     A rollout is found by its id, else by its question. A turn that the recording lacks is a failure value.
-    What follows a stop text within a turn is cut, as an engine would. A token is a word, and counts are marked
-    as estimates.
+    What follows a stop text within a turn is cut, as an engine would. A token is a word, and counts are
+    marked as estimates.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ def _tabled(rollout: Rollout, gold: Gold, valid: float, any_answer: float) -> Sc
 def _stepsearch(rollout: Rollout, gold: Gold) -> Score:
     """F1 + 0.618 search keys; each search turn 0.6 (information gain - repeated) (StepSearch, 2505.15107).
 
-    Search keys: the mean over sub-questions of the best F1 between a query of the rollout and one of its keys.
+    Search keys: the mean over sub-questions of the best F1 between any query and one of its keys.
     Gain of turn t: the mean over golden passages of what the best TF-IDF cosine of a passage found in turn t
     adds to the best one before. Repeated: the share of turn t's passages found in an earlier turn.
     """
