@@ -85,7 +85,8 @@ def run(
     encoder
         That of the stores; None where they have none.
     generator
-        What expands questions; None where no method does.
+        What expands questions; None where no method does. One with a method `load` is told to before it is
+        timed.
     seeds
         By default all that are prepared.
     settings
@@ -202,6 +203,9 @@ class _Work:
                 device=self.device,
                 threads=self.threads,
             )
+            load = getattr(self.generator, "load", None)
+            if load is not None:  # its time is not that of the first questions
+                load()
             with clock.lap("answers"):
                 batches = list(engine.search_methods(texts, methods, targets=targets).values())
             with clock.lap("probes"):
