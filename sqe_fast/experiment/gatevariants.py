@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sqe_fast.experiment.metrics import NotInRowsError, rows_of
-from sqe_fast.experiment.protocol import (
+from sqe_fast.experiment.published import (
     FEATURE_POLICIES,
     LOO_THRESHOLDS,
     MAX_EXPANSION_RATE,

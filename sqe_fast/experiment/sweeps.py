@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast.experiment.metrics import NotInRowsError, rows_of
-from sqe_fast.experiment.protocol import (
+from sqe_fast.experiment.published import (
     LOO_THRESHOLDS,
     MAX_EXPANSION_RATE,
     SPLIT_THRESHOLDS,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
@@ -122,20 +122,19 @@ class Source:
 
 
 class Pool:
-    """The first episodes of a source, read when first asked for, and once for all seeds.
-
-    Attributes
-    ----------
-    skipped : int
-        Broken records passed over.
-    """
+    """The first episodes of a source, read when first asked for, and once for all seeds."""
 
     def __init__(self, source: Source, limit: int | None) -> None:
-        """Take at most `limit` episodes of `source`; None: all."""
+        """Take at most `limit` episodes of `source`; None: all. A name that leads nowhere is refused here."""
         self._source = source
         self._limit = limit
         self._episodes: list[Episode] | None = None
-        self.skipped = 0
+        self._readings = [read(name, skip_bad=source.skip_bad, split=source.split) for name in source.names]
+
+    @property
+    def skipped(self) -> int:
+        """How many broken records were passed over so far."""
+        return sum(reading.skipped for reading in self._readings)
 
     def episodes(self) -> Sequence[Episode]:
         """Return the episodes, in order.
@@ -148,7 +147,7 @@ class Pool:
             A record is broken, and `skip_bad` is false.
         """
         if self._episodes is None:
-            found = list(islice(self._read(), self._limit))
+            found = list(islice(chain.from_iterable(self._readings), self._limit))
             if self._source.ids == "counted":
                 found = [
                     replace(one, id=f"ep_{number:06d}", fields={**one.fields, "source_id": one.id})
@@ -167,15 +166,6 @@ class Pool:
                 raise InvalidInputError(f"the source holds no episode {shown(name)}")
             found.append(known[name])
         return found
-
-    def _read(self) -> Iterator[Episode]:
-        source = self._source
-        readings = [read(name, skip_bad=source.skip_bad, split=source.split) for name in source.names]
-        for reading in readings:
-            try:
-                yield from reading
-            finally:
-                self.skipped += reading.skipped
 
 
 def _check_distinct(episodes: Sequence[Episode]) -> None:

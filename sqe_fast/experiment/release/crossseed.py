@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqe_fast.experiment.protocol import LOO_THRESHOLDS, MAX_EXPANSION_RATE, VARIANT_POLICIES
+from sqe_fast.experiment.published import LOO_THRESHOLDS, MAX_EXPANSION_RATE, VARIANT_POLICIES
 from sqe_fast.experiment.release.audit import Audit
 from sqe_fast.experiment.release.document import Node, mean, total
 from sqe_fast.experiment.release.grids import TOP1, VARIANT, Gate, LeftOut, keyed, ranked

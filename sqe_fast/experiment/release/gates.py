@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqe_fast.experiment.protocol import (
+from sqe_fast.experiment.published import (
     FEATURE_POLICIES,
     MAX_EXPANSION_RATE,
     SPLIT_THRESHOLDS,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sqe_fast.experiment.protocol import LOO_THRESHOLDS, VARIANT_POLICIES
+from sqe_fast.experiment.published import LOO_THRESHOLDS, VARIANT_POLICIES
 from sqe_fast.experiment.release.audit import Audit
 from sqe_fast.experiment.release.document import Node, Quantity, total
 from sqe_fast.experiment.release.seeds import Release, by_seed

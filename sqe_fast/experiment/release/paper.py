@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from sqe_fast.experiment.protocol import GATE_THRESHOLD, SPLIT_THRESHOLDS, SWEEP_THRESHOLDS, VARIANT_POLICIES
+from sqe_fast.experiment.published import GATE_THRESHOLD, SPLIT_THRESHOLDS, SWEEP_THRESHOLDS, VARIANT_POLICIES
 from sqe_fast.experiment.release.audit import Audit
 from sqe_fast.experiment.release.document import Node, Quantity, total
 from sqe_fast.experiment.release.grids import LeftOut

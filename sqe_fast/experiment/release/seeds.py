@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqe_fast.experiment.protocol import GATE_THRESHOLD
+from sqe_fast.experiment.published import GATE_THRESHOLD
 from sqe_fast.experiment.release.audit import Audit
 from sqe_fast.experiment.release.document import Node, UnreadableError
 from sqe_fast.gate.gates import RandomGate

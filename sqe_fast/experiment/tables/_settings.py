@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqe_fast._checks import check_int, check_number
-from sqe_fast.experiment.protocol import GATE_THRESHOLD, MAX_EXPANSION_RATE
+from sqe_fast.experiment.published import GATE_THRESHOLD, MAX_EXPANSION_RATE
 from sqe_fast.stats import MAX_ROUNDS, MAX_SEED
 
 __all__ = ["ReportSettings"]

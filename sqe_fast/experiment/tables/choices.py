@@ -8,7 +8,7 @@ import numpy as np
 
 from sqe_fast.experiment.gatevariants import choose_feature, choose_variant
 from sqe_fast.experiment.metrics import NotInRowsError, summarize
-from sqe_fast.experiment.protocol import FEATURE_POLICIES
+from sqe_fast.experiment.published import FEATURE_POLICIES
 from sqe_fast.experiment.rows import Experiment
 from sqe_fast.experiment.sweeps import SplitChoice, halves, pair_of, top1_of
 from sqe_fast.experiment.sweeps import split_validation as split_of

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sqe_fast.experiment.headroom import headroom
 from sqe_fast.experiment.metrics import rows_of, summarize
-from sqe_fast.experiment.protocol import RECALL_DEPTHS
+from sqe_fast.experiment.published import RECALL_DEPTHS
 from sqe_fast.experiment.rows import Experiment, SeedRows
 from sqe_fast.experiment.sweeps import GateCounts
 from sqe_fast.experiment.sweeps import threshold_sweep as sweep_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sqe_fast.experiment.metrics import NotInRowsError, Outcomes, outcomes, paired_deltas, rows_of
-from sqe_fast.experiment.protocol import BASELINES
+from sqe_fast.experiment.published import BASELINES
 from sqe_fast.experiment.rows import Experiment, SeedRows
 from sqe_fast.experiment.table import Column, Table
 from sqe_fast.experiment.tables._settings import ReportSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sqe_fast.experiment.metrics import methods_of, mrr, recall, recall_by_seed, rows_of, summarize
-from sqe_fast.experiment.protocol import RECALL_DEPTHS
+from sqe_fast.experiment.published import RECALL_DEPTHS
 from sqe_fast.experiment.rows import Experiment
 from sqe_fast.experiment.table import Column, Table
 from sqe_fast.experiment.tables._settings import ReportSettings
