@@ -1,1 +1,1 @@
-"""The published experiment, end to end: data, runs, rows, tables, the page and the checks of all of it."""
+"""The SQE experiment, from trajectories to tables; each step reads what the one before has left on disk."""

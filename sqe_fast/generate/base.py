@@ -111,6 +111,8 @@ class Generation:
     stopped_at : tuple of (str or None)
         For each sample the text of `Request.stop` that ended it, None where none did; empty where the engine
         does not tell.
+    seconds : float or None
+        Its equal share of the wall time of the call that it was made in; None: not measured.
     """
 
     texts: tuple[str, ...] = ()
@@ -123,6 +125,7 @@ class Generation:
     verbatim: bool = False
     error: str | None = None
     stopped_at: tuple[str | None, ...] = ()
+    seconds: float | None = None
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:
