@@ -174,10 +174,23 @@ def show(table: Table, console: Any = None) -> None:
         column.no_wrap = all(len(texts[at]) <= NAME for texts in texts_of)  # only sentences may be folded
     for texts in texts_of:
         shown.add_row(*(Text(_plain(text)) for text in texts))
+    # On a terminal that is too narrow lines run on: a number without its last digits is another number.
+    width = console.width
+    console.width = max(width, _least_width(table, texts_of))
     console.print(shown)
+    console.width = width
     for note in table.notes:
         console.print(Text(note, "dim"))
     console.print()
+
+
+def _least_width(table: Table, texts: Sequence[Sequence[str]]) -> int:
+    """Return the width at which only sentences are folded."""
+    from rich.cells import cell_len
+
+    heads = [cell_len(column.title) for column in table.columns]
+    widest = [max([head, *(cell_len(row[at]) for row in texts)]) for at, head in enumerate(heads)]
+    return sum(min(one, NAME) + 2 for one in widest)
 
 
 def _plain(text: str) -> str:

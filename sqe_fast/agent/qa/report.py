@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -10,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sqe_fast._checks import check_int
 from sqe_fast.agent.qa.run import QARun
 from sqe_fast.agent.qa.sets import SETS, set_order
+from sqe_fast.errors import InvalidInputError
 from sqe_fast.experiment.table import Column, Table
 from sqe_fast.stats import paired_bootstrap, sign_flip
 
@@ -63,16 +66,18 @@ MEASURES: Mapping[str, Callable[[Row], float | None]] = MappingProxyType(
 
 _COSTS = (
     Column("turns", "turns", "float", 2),
-    Column("queries", "queries a turn", "float", 2),
+    Column("queries", "queries", "float", 2),
     Column("passages", "passages", "float"),
-    Column("prompt", "policy prompt", "float", 0),
-    Column("cached", "of it cached", "float", 0),
-    Column("written", "policy written", "float", 0),
-    Column("compressor", "compressor", "float", 0),
-    Column("search", "simulated search", "float", 0),
+    Column("prompt", "read", "float", 0),
+    Column("cached", "cached", "float", 0),
+    Column("written", "written", "float", 0),
+    Column("compressor", "squeezer", "float", 0),
+    Column("search", "engine", "float", 0),
     Column("seconds", "seconds", "float", 2),
 )
 _QUALITY = (
+    Column("em", "EM", "percent"),
+    Column("f1", "F1", "percent"),
     Column("answer_recall", "answer found", "percent"),
     Column("evidence_recall", "evidence found", "percent"),
     Column("answered", "answered", "percent"),
@@ -91,7 +96,7 @@ def values(rows: Sequence[Row], measure: str) -> NDArray[np.float64]:
 def labels(runs: Sequence[QARun]) -> list[str]:
     """Return a name for each run, all different: its system, with its policy and its folder where need be."""
     names = [run.system for run in runs]
-    for more in (lambda run: str(run.settings.get("policy", "")), lambda run: run.folder.name):
+    for more in (_model, lambda run: run.folder.name):
         counts = Counter(names)
         names = [
             f"{name} ({more(run)})" if counts[name] > 1 and more(run) else name
@@ -104,6 +109,11 @@ def labels(runs: Sequence[QARun]) -> list[str]:
         if counts[name] > 1:
             names[place] = f"{name} #{seen[name]}"
     return names
+
+
+def _model(run: QARun) -> str:
+    """Return the last word of a policy's spec: of "vllm:Qwen/Qwen3-8B" the "Qwen3-8B"."""
+    return re.split(r"[/:]", str(run.settings.get("policy", "")))[-1]
 
 
 def qa_tables(
@@ -124,18 +134,20 @@ def qa_tables(
     -------
     list of Table
         ``em`` and ``f1``: systems against sets, with the unweighted mean over sets in the end, as the papers
-        give it; ``costs``: each system over all its questions; ``sets``: everything by system and set; and,
-        for two runs or more, ``paired``: differences to the baseline over the questions that both answered.
+        give it; ``costs``: each system over all its questions; for two runs or more ``paired``: differences
+        to the baseline over the questions that both answered; ``sets`` and ``set_costs``: quality and cost
+        by system and set.
     """
     names = labels(runs)
-    tables = [
-        _scores(runs, names, "em", "Exact match"),
-        _scores(runs, names, "f1", "F1"),
-        _costs(runs, names),
-    ]
-    tables.append(_by_set(runs, names))
+    if not runs:
+        raise InvalidInputError("runs must hold at least one run")
+    baseline = check_int("baseline", baseline, 0, len(runs) - 1)
+    tables = [_scores(runs, names, "em", "Exact match"), _scores(runs, names, "f1", "F1")]
+    tables.append(_costs(runs, names))
     if len(runs) > 1:
         tables.append(_paired(runs, names, baseline, resamples, seed))
+    tables.append(_by_set(runs, names, "sets", "Quality by system and set", _QUALITY))
+    tables.append(_by_set(runs, names, "set_costs", "What a question costs by system and set", _COSTS))
     return tables
 
 
@@ -188,7 +200,9 @@ def _costs(runs: Sequence[QARun], names: Sequence[str]) -> Table:
         for run, name in zip(runs, names, strict=True)
     )
     notes = [
-        "Means over all questions of a system; tokens are of one question, seconds its share of a batch's."
+        "Means of a question: search turns, queries a turn, different passages found; tokens that the policy "
+        "read, the part of these from its prefix cache, and wrote; tokens of the squeezer and of a simulated "
+        "search engine or a pool; seconds, its share of its batch's."
     ]
     estimated = [
         name
@@ -204,15 +218,16 @@ def _costs(runs: Sequence[QARun], names: Sequence[str]) -> Table:
     return Table("costs", "What a question costs", columns, rows, tuple(notes))
 
 
-def _by_set(runs: Sequence[QARun], names: Sequence[str]) -> Table:
-    scores = (Column("em", "EM", "percent"), Column("f1", "F1", "percent"), *_QUALITY, *_COSTS)
-    columns = (Column("system", "system"), Column("set", "set"), Column("n", "questions", "int"), *scores)
+def _by_set(
+    runs: Sequence[QARun], names: Sequence[str], slug: str, title: str, measured: Sequence[Column]
+) -> Table:
+    columns = (Column("system", "system"), Column("set", "set"), Column("n", "questions", "int"), *measured)
     rows = []
     for run, name in zip(runs, names, strict=True):
         for one in set_order(row["set"] for row in run.rows):
             part = _of_set(run, one)
-            rows.append((name, _title(one), len(part), *(_mean(part, column.key) for column in scores)))
-    return Table("sets", "By system and set", columns, tuple(rows))
+            rows.append((name, _title(one), len(part), *(_mean(part, column.key) for column in measured)))
+    return Table(slug, title, columns, tuple(rows))
 
 
 def _paired(runs: Sequence[QARun], names: Sequence[str], baseline: int, resamples: int, seed: int) -> Table:

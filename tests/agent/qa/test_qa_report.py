@@ -7,6 +7,7 @@ import pytest
 
 from sqe_fast.agent.qa.report import MEASURES, labels, qa_tables, values
 from sqe_fast.agent.qa.run import QARun, read_run, run_qa
+from sqe_fast.errors import InvalidInputError
 from sqe_fast.stats import paired_bootstrap
 from tests.agent.qa.standin import SETTINGS, StandIn
 
@@ -83,7 +84,14 @@ def test_paired_differences_are_over_common_questions(runs):
     assert row[3] == (expected.low, expected.high)
     turned = table(runs, "paired", resamples=500, baseline=1).rows[0]
     assert turned[:3] == ("Stand-in", 6, pytest.approx(2 / 6))
-    assert [one.name for one in qa_tables(runs[:1])] == ["em", "f1", "costs", "sets"]
+    assert [one.name for one in qa_tables(runs[:1])] == ["em", "f1", "costs", "sets", "set_costs"]
+
+
+def test_bad_arguments_are_refused(runs):
+    with pytest.raises(InvalidInputError, match="at least one run"):
+        qa_tables([])
+    with pytest.raises(InvalidInputError, match="baseline"):
+        qa_tables(runs, baseline=2)
 
 
 def test_runs_of_one_name_are_told_apart(runs):
