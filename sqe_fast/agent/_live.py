@@ -20,7 +20,7 @@ from sqe_fast.usage import Usage
 __all__ = ["Course", "Live"]
 
 _TEMPLATE = 64  # tokens that a chat template may put around the messages
-_ANSWER = "<answer>"
+_ANSWER, _END = "<answer>", "</answer>"
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Live:
             temperature=course.temperature,
             max_new_tokens=limit,
             seed=seed,
-            stop=("</answer>",) if self.forcing else course.preset.dialect.stops,
+            stop=(_END,) if self.forcing else course.preset.dialect.stops,
             question=self.question,
             kind=kind,
             prefill=prefill,
@@ -189,16 +189,16 @@ class Live:
             self._dead_end("length" if cut else "none")
 
     def _take_forced(self, text: str, trusted: bool) -> None:
-        dialect = self.course.preset.dialect
-        begun = "" if self.course.chat else _ANSWER
-        turn = dialect.turn(begun + text)
-        if turn.action == "answer":
-            self._say(turn.text[len(begun) :], turn.missing, trusted)
+        if self.course.chat and _ANSWER in text:
+            turn = self.course.preset.dialect.turn(text)
+            self._say(turn.text, turn.missing, trusted)
             self.answer = turn.answer
-        else:  # asked in a chat, it may answer without tags
-            self._say(text, "", trusted)
-            self.answer = without_thinking(text).strip()
-        self.answer = self.answer or None
+        else:  # the answer was begun for it; or it leaves out the tags, asked in a chat
+            body, end, _ = text.partition(_END)
+            self._say(body + end, "" if end or self.course.chat else _END, trusted)
+            body = without_thinking(body)
+            self.answer = self.course.preset.dialect.turn(f"{_ANSWER}{body}{_END}").answer or body
+        self.answer = (self.answer or "").strip() or None
         self.finish = "none" if self.answer is None else "forced"
 
     def _say(self, text: str, missing: str, trusted: bool) -> None:

@@ -11,14 +11,15 @@ from sqe_fast.generate.base import Generation, Request, check_requests
 __all__ = ["RecordedPolicy", "RecordedRetriever"]
 
 _TURN = re.compile(r"turn (\d+)")
+_WORD = re.compile(r"\S+")
 
 
 class RecordedPolicy:
     """Says recorded turns, one after the other.
 
     A rollout is found by its id, else by its question. A turn that the recording lacks is a failure value.
-    What follows a stop text within a turn is cut, as an engine would. A token is a word, and counts are
-    marked as estimates.
+    What follows a stop text within a turn, or its limit of new tokens, is cut, as an engine would. A token is
+    a word.
 
     Parameters
     ----------
@@ -53,19 +54,22 @@ class RecordedPolicy:
         number = int(numbered[1]) if numbered else len(turns) - 1
         if not 0 <= number < len(turns):
             return Generation.failed(f"the recording of {request.key or request.question!r} ends")
-        text = turns[number]
-        stop = min(
-            ((text.find(word), word) for word in request.stop if word in text), default=(len(text), None)
-        )
-        text = text[: stop[0]]
+        text, stop = turns[number], None
+        found = min(((text.find(word), word) for word in request.stop if word in text), default=None)
+        if found is not None:
+            text, stop = text[: found[0] + len(found[1])], found[1]
+        words = [word.end() for word in _WORD.finditer(text)]
+        cut = len(words) > request.max_new_tokens
+        if cut:
+            text, stop = text[: words[request.max_new_tokens - 1]], None
         prompt = " ".join([*(message.content for message in request.messages), request.prefill])
         return Generation(
-            texts=(text,),
+            texts=(text.removesuffix(stop or ""),),
             prompt_tokens=len(prompt.split()),
-            completion_tokens=len(text.split()),
-            finish_reasons=("stop",),
+            completion_tokens=min(len(words), request.max_new_tokens),
+            finish_reasons=("length" if cut else "stop",),
             estimated=True,
-            stopped_at=(stop[1],),
+            stopped_at=(stop,),
         )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import Literal, Protocol, runtime_checkable
 
 from sqe_fast._checks import check_int
@@ -167,9 +168,10 @@ class SearchTurn:
     @property
     def passages(self) -> tuple[Passage, ...]:
         """The distinct passages of all queries, in order of first appearance."""
-        return tuple({passage.id: passage for found in self.hits[::-1] for passage in found[::-1]}.values())[
-            ::-1
-        ]
+        distinct: dict[str, Passage] = {}
+        for passage in chain.from_iterable(self.hits):
+            distinct.setdefault(passage.id, passage)
+        return tuple(distinct.values())
 
 
 @dataclass(frozen=True)

@@ -165,5 +165,5 @@ def _passage(episode: Episode, score: float) -> Passage:
     """Return an episode as a passage; a title that stands before its text too is taken off there."""
     title = episode.fields.get("title", "")
     title = title if isinstance(title, str) else ""
-    text = episode.text.removeprefix(title).lstrip() if title else episode.text
+    text = episode.text.removeprefix(f"{title} ") if title else episode.text
     return Passage(episode.id, title, text, score)
