@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from noted import NotedIndex, NotedPolicy
 
@@ -228,6 +228,7 @@ def test_tool_calls():
     )
 
 
+@settings(deadline=None)
 @given(
     script=st.lists(
         st.sampled_from([*TWO, *ONE, *NONE, "hm", "<search>Emma", "<answer>x", "<search></search>", LONG]),
