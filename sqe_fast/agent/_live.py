@@ -110,10 +110,17 @@ class Live:
         budgets, turn, text = self.course.budgets, made.turn, self.shown(made)
         limit = min(budgets.observation, self._room() - (budgets.answer if self.course.force else 1))
         if tokens > limit:
-            around = count(self._shown(self._end()))
             inner = self.course.preset.dialect.neutral(turn.observation)
-            text = self._shown(fitting(inner, tokens - around, limit - around, count) + self._end())
-            problem = f"observation of {tokens} tokens cut to {max(limit, around)}"
+            around = size = count(self._shown(self._end()))
+            room = limit - around
+            while room > 0:  # tokens of the parts need not sum to those of the whole
+                text = self._shown(fitting(inner, tokens - around, room, count) + self._end())
+                if (size := count(text)) <= limit:
+                    break
+                room -= size - limit
+            else:
+                text, size = self._shown(self._end().lstrip("\n")), around
+            problem = f"observation of {tokens} tokens cut to {size}"
             turn = replace(turn, problem=f"{turn.problem}; {problem}" if turn.problem else problem)
         self.search += made.usage_search
         self.compressor += made.usage_compressor

@@ -7,10 +7,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from noted import NotedIndex
+from noted import ONE, NotedIndex
 from oracles.tiny import llama_folder
 
 from sqe_fast.agent.presets import PRESETS, get_preset
+from sqe_fast.agent.replay import RecordedPolicy
 from sqe_fast.agent.retrievers import PoolRetriever, SimulatedRetriever
 from sqe_fast.agent.rollout import Budgets, Roller
 from sqe_fast.agent.values import FINISHES
@@ -59,3 +60,18 @@ def test_every_system_on_a_real_engine(tiny, alias, continuation):
         assert rollout.usage_policy.totals()["calls"] >= 1
         assert 0 < rollout.usage_policy.totals()["completion_tokens"] <= BUDGETS.response
     assert roller.run(QUESTIONS[1:2])[0].segments == made[1].segments
+
+
+def test_observations_are_cut_to_the_tokens_of_a_real_tokenizer(tiny):
+    policy = RecordedPolicy({}, default=ONE)
+    policy.count_tokens = tiny.count_tokens
+    least = tiny.count_tokens(["\n\n<information>\n\n</information>\n\n"])[0]
+    whole = Roller(policy, NotedIndex(), "search-r1").run(["q"])[0].segments[2].tokens
+    for limit in range(1, whole + 10, 9):
+        rollout = Roller(policy, NotedIndex(), "search-r1", budgets=Budgets(observation=limit)).run(["q"])[0]
+        shown = rollout.segments[2]
+        assert shown.tokens == tiny.count_tokens([shown.text])[0] <= max(limit, least)
+        assert rollout.valid
+        assert (rollout.turns[0].problem is None) == (limit >= whole)
+        if limit > least + 40:
+            assert shown.tokens > limit - 40  # little is wasted

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from noted import NotedIndex, NotedPolicy
+from noted import ONE, NotedIndex, NotedPolicy
 
 from sqe_fast.agent.dialect import TOOLS
 from sqe_fast.agent.presets import PRESETS, get_preset
@@ -26,7 +26,6 @@ TWO = [
     "<think>And where?</think>\n<search>village of Austen's birth</search> and more",
     "<think>Now I know.</think>\n<answer>Steventon</answer>",
 ]
-ONE = ["<think>One look.</think><search>Persuasion</search>", "<think>So.</think><answer>a novel</answer>"]
 LONG = "long " * 50
 NONE = ["<think>I know.</think><answer> 1815 </answer>"]
 SCRIPTS = {"two": TWO, "one": ONE, "none": NONE}
