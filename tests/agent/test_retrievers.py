@@ -13,7 +13,7 @@ from sqe_fast.agent.replay import RecordedPolicy
 from sqe_fast.agent.retrievers import EngineRetriever, IndexRetriever, PoolRetriever, SimulatedRetriever
 from sqe_fast.agent.retrievers.simulated import noise
 from sqe_fast.agent.rollout import Roller
-from sqe_fast.agent.values import Asking, Passage
+from sqe_fast.agent.values import Asking
 from sqe_fast.engine import Engine
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.store import MemoryStore
@@ -242,7 +242,3 @@ def test_wrong_arguments_of_pools():
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):
             call()
-
-
-def test_passages_are_equal_by_value():
-    assert Passage("a", "t", "x", 1.0) == Passage("a", "t", "x", 1.0)

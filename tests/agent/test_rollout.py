@@ -12,7 +12,7 @@ from noted import ONE, NotedIndex, NotedPolicy
 from sqe_fast.agent.dialect import TOOLS
 from sqe_fast.agent.presets import PRESETS, get_preset
 from sqe_fast.agent.prompts import LAST_SEARCH
-from sqe_fast.agent.replay import RecordedPolicy
+from sqe_fast.agent.replay import RecordedPolicy, RecordedRetriever
 from sqe_fast.agent.rollout import Budgets, Roller
 from sqe_fast.agent.squeeze import Squeezer
 from sqe_fast.agent.values import FINISHES, Found, Passage
@@ -76,6 +76,29 @@ def test_in_step_equals_one_at_a_time():
     assert list(map(stripped, together)) == list(map(stripped, alone))
     for one, other in zip(together, alone, strict=True):
         assert one.usage_policy.totals() == other.usage_policy.totals()
+
+
+SAID = [*TWO, *ONE, *NONE, "hm", "<search>Emma ## Austen", "<answer>x", "<search></search>", "so</answer>"]
+
+
+@settings(deadline=None)
+@given(
+    scripts=st.lists(st.lists(st.sampled_from(SAID), min_size=7, max_size=7), max_size=5),
+    alias=st.sampled_from(["r1", "search-r1", "stepsearch", "parallelsearch"]),
+    force=st.booleans(),
+)
+def test_any_rollouts_in_step_equal_single_ones_and_replay(scripts, alias, force):
+    scripts = {str(place): script for place, script in enumerate(scripts)}
+    together, policy, _ = run(scripts, alias, force_answer=force)
+    assert sum(map(len, policy.batches)) == sum(r.usage_policy.totals()["calls"] for r in together)
+    for name, rollout in zip(scripts, together, strict=True):
+        assert stripped(run({name: scripts[name]}, alias, force_answer=force)[0][0]) == stripped(rollout)
+        assert rollout.answer is None or rollout.answer in rollout.response
+        if rollout.valid:
+            assert rollout.finish == "answer"
+    roller = Roller(RecordedPolicy.of(together), RecordedRetriever.of(together), alias, force_answer=force)
+    again = roller.run([r.question for r in together], list(scripts))
+    assert list(map(stripped, again)) == list(map(stripped, together))
 
 
 def test_segments_tell_whose_words_they_are():
