@@ -70,6 +70,7 @@ def test_changes():
         (InvalidInputError, "template must hold", ("r1",), {"template": "hello"}),
         (InvalidInputError, "wish", ("r1",), {"wish": "x"}),
         (InvalidTypeError, "dialect", ("r1",), {"dialect": "tags"}),
+        (InvalidTypeError, "opening", ("r1",), {"opening": None}),
         (InvalidTypeError, "budgets", ("r1",), {"budgets": 3}),
     ]
     for kind, message, arguments, changes in cases:

@@ -120,6 +120,19 @@ def test_segments_tell_whose_words_they_are():
     assert not rollout.estimated
 
 
+def test_turns_may_be_begun():
+    preset = get_preset("search-r1", opening="<think>")
+    scripts = {"a": ["One look.</think><search>Persuasion</search>", "So.</think><answer>a novel</answer>"]}
+    (rollout,), policy, _ = run(scripts, preset)
+    assert (rollout.answer, rollout.valid, rollout.queries) == ("a novel", True, (("Persuasion",),))
+    assert [s.text for s in rollout.segments if s.mask] == scripts["a"]
+    assert [s.text for s in rollout.segments if s.text == "<think>"] == ["<think>"] * 2
+    assert policy.batches[0][0].prefill == "<think>"
+    (made,), _, _ = run({"a": ["Emma"] * 6}, get_preset("search-r1", opening="<search>"))
+    assert len(made.turns) == 4
+    assert (made.finish, made.answer, made.valid) == ("forced", "Emma", False)
+
+
 def test_a_chat_says_the_same_in_messages():
     plain, _, _ = run(SCRIPTS)
     chat, policy, _ = run(SCRIPTS, continuation="chat")
@@ -377,6 +390,11 @@ def test_arguments():
         (InvalidInputError, "continuation", {"continuation": "tree"}),
         (InvalidInputError, "temperature", {"temperature": -1}),
         (InvalidTypeError, "policy", {"policy": None}),
+        (
+            InvalidInputError,
+            "opening",
+            {"preset": get_preset("r1", opening="<think>"), "continuation": "chat"},
+        ),
         (InvalidTypeError, "budgets", {"budgets": 5}),
         (InvalidTypeError, "retriever must have a method search", {"retriever": 5}),
     ]
