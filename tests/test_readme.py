@@ -128,6 +128,18 @@ def test_the_engine_example_runs(folder):
     assert sorted(names["batches"]) == ["Dense-Only", "Hybrid-RRF", "Selective-QE"]
 
 
+def test_the_agents_example_runs(folder):
+    from sqe_fast.agent.replay import RecordedPolicy
+
+    shutil.copy(SAMPLE / "episodes.jsonl", "corpus.jsonl")
+    turns = ["<think>t</think><search>note ## emoji</search>", "<think>t</think><answer>Jane Austen</answer>"]
+    generator = RecordedPolicy({}, default=turns)
+    names = {"generator": generator}
+    exec(block("Search agents", "python"), names)
+    assert names["rollouts"][0].turns[0].hits[0]
+    assert names["score"]("table", names["rollouts"][0], ["Jane Austen"]).total == 1.0
+
+
 def test_the_bm25_example_runs(folder):
     names = {}
     exec(block("BM25", "python"), names)

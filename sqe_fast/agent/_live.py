@@ -77,6 +77,8 @@ class Live:
         if not self.forcing:
             free = min(left - (budgets.answer if force else 0), budgets.turn or left)
             if free >= 1:
+                if opening := self.course.preset.opening:
+                    self.pending.append(("observation", opening))
                 return self._request(free, f"turn {self.said}")
             self._dead_end("length")
         if self.forcing and min(left, budgets.answer) >= 1:
@@ -99,7 +101,8 @@ class Live:
         if self.forcing:
             self._take_forced(text, trusted)
         else:
-            self._take_turn(self.course.preset.dialect.turn(text), trusted, cut)
+            preset = self.course.preset
+            self._take_turn(preset.dialect.turn(preset.opening + text), trusted, cut)
 
     def shown(self, made: Observation) -> str:
         """Return the segment that shows what a search found, uncut."""
@@ -110,10 +113,17 @@ class Live:
         budgets, turn, text = self.course.budgets, made.turn, self.shown(made)
         limit = min(budgets.observation, self._room() - (budgets.answer if self.course.force else 1))
         if tokens > limit:
-            around = count(self._shown(self._end()))
             inner = self.course.preset.dialect.neutral(turn.observation)
-            text = self._shown(fitting(inner, tokens - around, limit - around, count) + self._end())
-            problem = f"observation of {tokens} tokens cut to {max(limit, around)}"
+            around = size = count(self._shown(self._end()))
+            room = limit - around
+            while room > 0:  # tokens of the parts need not sum to those of the whole
+                text = self._shown(fitting(inner, tokens - around, room, count) + self._end())
+                if (size := count(text)) <= limit:
+                    break
+                room -= size - limit
+            else:
+                text, size = self._shown(self._end().lstrip("\n")), around
+            problem = f"observation of {tokens} tokens cut to {size}"
             turn = replace(turn, problem=f"{turn.problem}; {problem}" if turn.problem else problem)
         self.search += made.usage_search
         self.compressor += made.usage_compressor
@@ -176,7 +186,7 @@ class Live:
         )
 
     def _take_turn(self, turn: Turn, trusted: bool, cut: bool) -> None:
-        self._say(turn.text, turn.missing, trusted)
+        self._say(turn.text[len(self.course.preset.opening) :], turn.missing, trusted)
         if turn.action == "answer":
             self.answer, self.finish = turn.answer, "answer"
         elif (

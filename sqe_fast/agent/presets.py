@@ -45,6 +45,9 @@ class Preset:
         How searches and answers are written.
     template : str or None
         The prompt in place of our own, ``{question}`` where the question goes (and ``{models}``).
+    opening : str
+        What each turn is begun with, such as "<think>" for a model that would not begin so by itself. Not the
+        policy's own words (mask 0).
     budgets : Budgets
     source : str
         Where it was published.
@@ -70,6 +73,7 @@ class Preset:
     wish: str = "one"
     dialect: Dialect = SINGLE
     template: str | None = None
+    opening: str = ""
     budgets: Budgets = field(default_factory=Budgets)
     source: str = ""
     published: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -86,6 +90,8 @@ class Preset:
             raise InvalidTypeError(f"dialect must be a Dialect; got {describe(self.dialect)}")
         if not isinstance(self.budgets, Budgets):
             raise InvalidTypeError(f"budgets must be Budgets; got {describe(self.budgets)}")
+        if not isinstance(self.opening, str):
+            raise InvalidTypeError(f"opening must be a str; got {describe(self.opening)}")
         if self.searches and (self.k == 0 or self.retriever == "none"):
             raise InvalidInputError(f"{self.name}: a system that searches needs k >= 1 and a retriever")
         if self.template is not None and "{question}" not in self.template:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqe_fast.agent.values import Asking, Found, Passage
+from sqe_fast.agent.values import Asking, Found, Passage, Rollout
 from sqe_fast.generate.base import Generation, Request, check_requests
 
 __all__ = ["RecordedPolicy", "RecordedRetriever"]
 
 _TURN = re.compile(r"turn (\d+)")
+_Turn = Sequence[Passage] | Mapping[str, Sequence[Passage]]
 _WORD = re.compile(r"\S+")
 
 
@@ -40,6 +41,11 @@ class RecordedPolicy:
         self._turns = dict(turns)
         self._default = default
         self.calls = 0
+
+    @classmethod
+    def of(cls, rollouts: Iterable[Rollout]) -> RecordedPolicy:
+        """Say again what the policy said in these rollouts."""
+        return cls({one.id: [s.text for s in one.segments if s.role == "policy"] for one in rollouts})
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Return the recorded turn of each request, which its `kind` numbers."""
@@ -85,12 +91,22 @@ class RecordedRetriever:
 
     Parameters
     ----------
-    found : mapping of str to sequence of sequence of Passage
-        By rollout id, the passages of each search turn.
+    found : mapping of str to sequence of (sequence of Passage, or mapping of str to sequence of Passage)
+        By rollout id, for each search turn its passages; or, by query, those of each of its queries.
     """
 
-    def __init__(self, found: Mapping[str, Sequence[Sequence[Passage]]]) -> None:
+    def __init__(self, found: Mapping[str, Sequence[_Turn]]) -> None:
         self._found = dict(found)
+
+    @classmethod
+    def of(cls, rollouts: Iterable[Rollout]) -> RecordedRetriever:
+        """Find again what these rollouts found."""
+        return cls(
+            {
+                one.id: [dict(zip(turn.queries, turn.hits, strict=True)) for turn in one.turns]
+                for one in rollouts
+            }
+        )
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         """Find nothing: who asks is not known here."""
@@ -98,10 +114,13 @@ class RecordedRetriever:
 
     def search_for(self, queries: Sequence[str], k: int, askings: Sequence[Asking]) -> list[list[Passage]]:
         """Return at most k of the passages recorded for each asking's turn."""
-        return [self._of(asking, k) for asking in askings]
+        return [self._of(query, asking, k) for query, asking in zip(queries, askings, strict=True)]
 
-    def _of(self, asking: Asking, k: int) -> list[Passage]:
+    def _of(self, query: str, asking: Asking, k: int) -> list[Passage]:
         turns = self._found.get(asking.id, ())
-        if asking.turn >= len(turns):
-            return Found(problem=f"nothing is recorded for turn {asking.turn} of {asking.id!r}")
-        return list(turns[asking.turn][:k])
+        found = turns[asking.turn] if asking.turn < len(turns) else None
+        if isinstance(found, Mapping):
+            found = found.get(query)
+        if found is None:
+            return Found(problem=f"nothing is recorded for {query!r} in turn {asking.turn} of {asking.id!r}")
+        return list(found[:k])

@@ -88,6 +88,10 @@ class Roller:
                 if preset.squeeze
                 else f"{preset.name} shows passages as they are; a compressor is for squeeze=True"
             )
+        if preset.opening and continuation == "chat":
+            raise InvalidInputError(
+                "opening: a chat cannot begin the policy's turn; use continuation='prefill'"
+            )
         if budgets is not None and not isinstance(budgets, Budgets):
             raise InvalidTypeError(f"budgets must be Budgets; got {describe(budgets)}")
         budgets = budgets or preset.budgets

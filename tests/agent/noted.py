@@ -13,6 +13,8 @@ PASSAGES = [
     Passage("persuasion", "Persuasion", "Persuasion is the last novel that Jane Austen completed.", 0.0),
 ]
 
+ONE = ["<think>One look.</think><search>Persuasion</search>", "<think>So.</think><answer>a novel</answer>"]
+
 
 class NotedIndex(IndexRetriever):
     """An index that keeps each batch of queries."""

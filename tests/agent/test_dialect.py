@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqe_fast.agent.dialect import DIALECTS, SINGLE, TAGS, TOOLS, Block
@@ -23,6 +23,7 @@ tag_soup = st.one_of(st.text(), st.lists(st.sampled_from(PIECES) | st.text(max_s
 
 @pytest.mark.parametrize("dialect", ALL, ids=lambda d: d.name)
 class TestLaws:
+    @settings(deadline=None)
     @given(text=tag_soup)
     def test_no_text_makes_reading_fail(self, dialect, text):
         turn = dialect.turn(text)
@@ -37,6 +38,7 @@ class TestLaws:
             assert kinds == ["think", "search", "observation"] * (len(kinds) // 3) + ["think", "answer"]
             assert dialect.answer(text) is not None
 
+    @settings(deadline=None)
     @given(data=st.data())
     def test_what_is_written_is_read_back(self, dialect, data):
         letters = st.text(st.characters(blacklist_characters="<#[]{}'`", blacklist_categories=["Cs"]))
@@ -50,6 +52,7 @@ class TestLaws:
         blocks = data.draw(st.lists(block, max_size=6))
         assert dialect.blocks(dialect.render(blocks)) == tuple(blocks)
 
+    @settings(deadline=None)
     @given(
         blocks=st.lists(st.builds(Block, st.sampled_from(["think", "search", "answer", "text"]), tag_soup)),
         queries=st.lists(tag_soup, min_size=1),
@@ -62,6 +65,7 @@ class TestLaws:
             return
         assert dialect.blocks(text) == wished
 
+    @settings(deadline=None)
     @given(text=tag_soup, rounds=st.integers(0, 2))
     def test_an_observation_cannot_break_out(self, dialect, text, rounds):
         call = dialect.render([Block("think", "t"), Block("search", queries=("q",))])
@@ -71,6 +75,7 @@ class TestLaws:
         assert dialect.answer(whole) == "a"
         assert [block.kind for block in dialect.blocks(step * rounds)].count("observation") == rounds
 
+    @settings(deadline=None)
     @given(
         thought=st.sampled_from(["", "<think>hm</think> ", "<think>hm "]),
         kind=st.sampled_from(["search", "answer"]),
@@ -87,6 +92,7 @@ class TestLaws:
             assert (turn.action, turn.queries, turn.answer) == (whole.action, whole.queries, whole.answer)
 
 
+@settings(deadline=None)
 @given(queries=st.lists(st.text().map(lambda text: " ".join(text.split())).filter(bool), min_size=1))
 def test_json_carries_any_query(queries):
     blocks = (Block("search", queries=tuple(queries)),)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from noted import NotedIndex, NotedPolicy
+from noted import ONE, NotedIndex, NotedPolicy
 
 from sqe_fast.agent.dialect import TOOLS
 from sqe_fast.agent.presets import PRESETS, get_preset
 from sqe_fast.agent.prompts import LAST_SEARCH
-from sqe_fast.agent.replay import RecordedPolicy
+from sqe_fast.agent.replay import RecordedPolicy, RecordedRetriever
 from sqe_fast.agent.rollout import Budgets, Roller
 from sqe_fast.agent.squeeze import Squeezer
 from sqe_fast.agent.values import FINISHES, Found, Passage
@@ -26,7 +26,6 @@ TWO = [
     "<think>And where?</think>\n<search>village of Austen's birth</search> and more",
     "<think>Now I know.</think>\n<answer>Steventon</answer>",
 ]
-ONE = ["<think>One look.</think><search>Persuasion</search>", "<think>So.</think><answer>a novel</answer>"]
 LONG = "long " * 50
 NONE = ["<think>I know.</think><answer> 1815 </answer>"]
 SCRIPTS = {"two": TWO, "one": ONE, "none": NONE}
@@ -79,6 +78,29 @@ def test_in_step_equals_one_at_a_time():
         assert one.usage_policy.totals() == other.usage_policy.totals()
 
 
+SAID = [*TWO, *ONE, *NONE, "hm", "<search>Emma ## Austen", "<answer>x", "<search></search>", "so</answer>"]
+
+
+@settings(deadline=None)
+@given(
+    scripts=st.lists(st.lists(st.sampled_from(SAID), min_size=7, max_size=7), max_size=5),
+    alias=st.sampled_from(["r1", "search-r1", "stepsearch", "parallelsearch"]),
+    force=st.booleans(),
+)
+def test_any_rollouts_in_step_equal_single_ones_and_replay(scripts, alias, force):
+    scripts = {str(place): script for place, script in enumerate(scripts)}
+    together, policy, _ = run(scripts, alias, force_answer=force)
+    assert sum(map(len, policy.batches)) == sum(r.usage_policy.totals()["calls"] for r in together)
+    for name, rollout in zip(scripts, together, strict=True):
+        assert stripped(run({name: scripts[name]}, alias, force_answer=force)[0][0]) == stripped(rollout)
+        assert rollout.answer is None or rollout.answer in rollout.response
+        if rollout.valid:
+            assert rollout.finish == "answer"
+    roller = Roller(RecordedPolicy.of(together), RecordedRetriever.of(together), alias, force_answer=force)
+    again = roller.run([r.question for r in together], list(scripts))
+    assert list(map(stripped, again)) == list(map(stripped, together))
+
+
 def test_segments_tell_whose_words_they_are():
     (rollout,), policy, _ = run({"two": TWO})
     roles = [segment.role for segment in rollout.segments]
@@ -96,6 +118,19 @@ def test_segments_tell_whose_words_they_are():
     assert [batch[0].kind for batch in policy.batches] == ["turn 0", "turn 1", "turn 2"]
     assert policy.batches[0][0].stop == ("</search>", "</answer>")
     assert not rollout.estimated
+
+
+def test_turns_may_be_begun():
+    preset = get_preset("search-r1", opening="<think>")
+    scripts = {"a": ["One look.</think><search>Persuasion</search>", "So.</think><answer>a novel</answer>"]}
+    (rollout,), policy, _ = run(scripts, preset)
+    assert (rollout.answer, rollout.valid, rollout.queries) == ("a novel", True, (("Persuasion",),))
+    assert [s.text for s in rollout.segments if s.mask] == scripts["a"]
+    assert [s.text for s in rollout.segments if s.text == "<think>"] == ["<think>"] * 2
+    assert policy.batches[0][0].prefill == "<think>"
+    (made,), _, _ = run({"a": ["Emma"] * 6}, get_preset("search-r1", opening="<search>"))
+    assert len(made.turns) == 4
+    assert (made.finish, made.answer, made.valid) == ("forced", "Emma", False)
 
 
 def test_a_chat_says_the_same_in_messages():
@@ -228,6 +263,7 @@ def test_tool_calls():
     )
 
 
+@settings(deadline=None)
 @given(
     script=st.lists(
         st.sampled_from([*TWO, *ONE, *NONE, "hm", "<search>Emma", "<answer>x", "<search></search>", LONG]),
@@ -354,6 +390,11 @@ def test_arguments():
         (InvalidInputError, "continuation", {"continuation": "tree"}),
         (InvalidInputError, "temperature", {"temperature": -1}),
         (InvalidTypeError, "policy", {"policy": None}),
+        (
+            InvalidInputError,
+            "opening",
+            {"preset": get_preset("r1", opening="<think>"), "continuation": "chat"},
+        ),
         (InvalidTypeError, "budgets", {"budgets": 5}),
         (InvalidTypeError, "retriever must have a method search", {"retriever": 5}),
     ]
