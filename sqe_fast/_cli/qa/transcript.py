@@ -69,7 +69,7 @@ def _head(row: Mapping[str, Any]) -> Iterator[Text]:
 
     golden = row["golden_answers"]
     more = f" (and {len(golden) - 5} more)" if len(golden) > 5 else ""
-    answer = "none" if row["answer"] is None else clean(row["answer"])
+    answer = "none" if row["answer"] is None else " ".join(clean(row["answer"]).split())
     result = ("✓ exact match", "bold green") if row["em"] else ("✗ no exact match", "bold red")
     yield Text.assemble((clean(f"{row['set']}/{row['id']}"), "bold"), "  ", clean(row["question"]))
     yield Text.assemble(("golden  ", "bright_black"), clean(" | ".join(golden[:5])), more)
