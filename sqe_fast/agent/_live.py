@@ -17,9 +17,9 @@ from sqe_fast.expansion.parsing import without_thinking
 from sqe_fast.generate.base import Generation, Message, Request
 from sqe_fast.usage import Usage
 
-__all__ = ["Course", "Live"]
+__all__ = ["TEMPLATE", "Course", "Live"]
 
-_TEMPLATE = 64  # tokens that a chat template may put around the messages
+TEMPLATE = 64  # tokens that a chat template may put around the messages
 _ANSWER, _END = "<answer>", "</answer>"
 
 
@@ -63,6 +63,7 @@ class Live:
     compressor: Usage = field(default_factory=lambda: Usage.zeros(1))
     search: Usage = field(default_factory=lambda: Usage.zeros(1))
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ROOMS, 0.0))
+    row: int = 0  # its place in the run
 
     @property
     def asking(self) -> Asking:
@@ -160,7 +161,7 @@ class Live:
         """Return the tokens that still fit the model's window."""
         if self.course.context is None:
             return 2**31 - 1
-        return self.course.context - sum(segment.tokens for segment in self.segments) - _TEMPLATE
+        return self.course.context - sum(segment.tokens for segment in self.segments) - TEMPLATE
 
     def _request(self, limit: int, kind: str) -> Request:
         course = self.course

@@ -41,6 +41,7 @@ class Observer:
 
     Attributes
     ----------
+    squeezer : Squeezer or None
     seconds : dict of str to float
         Wall time of the last call in "search" and "squeeze".
     """
@@ -50,7 +51,7 @@ class Observer:
             raise InvalidTypeError(f"retriever must have a method search; got {describe(retriever)}")
         self._retriever = retriever
         self._k = k
-        self._squeezer = squeezer
+        self.squeezer = squeezer
         self.seconds = {"search": 0.0, "squeeze": 0.0}
 
     def observe(self, searches: Sequence[tuple[str, ...]], askings: Sequence[Asking]) -> list[Observation]:
@@ -95,8 +96,8 @@ class Observer:
             )
 
     def _squeezed(self, turns: Sequence[tuple[tuple[str, ...], list[list[Passage]]]]) -> list[Squeezed]:
-        if self._squeezer is not None:
-            return self._squeezer.squeeze(turns)
+        if self.squeezer is not None:
+            return self.squeezer.squeeze(turns)
         return [Squeezed(format_found(*turn), False, None, Usage.zeros(1)) for turn in turns]
 
 
