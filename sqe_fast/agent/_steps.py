@@ -97,7 +97,6 @@ class Steps:
         """Start a rollout for each question; `models` are those of a pool."""
         prompts = [self.course.preset.ask(question, models) for question in questions]
         copies: Counter[str] = Counter()
-        allowed = self.course.budgets.prompt
         for id, question, prompt, tokens in zip(ids, questions, prompts, self._sizes(prompts), strict=True):
             begun = [Segment("prompt", prompt, tokens)]
             state = Live(self.course, id, question, copies[question], begun, row=len(self.states))

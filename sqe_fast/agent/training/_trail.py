@@ -41,21 +41,23 @@ class Trail:
     body: list[int] = field(default_factory=list)  # of the sample, without its end
     end: list[int] = field(default_factory=list)
     said: list[float] = field(default_factory=list)
+    stopped: bool = False  # a stop text ended it
 
     def hear(self, sample: Sample, ends: Collection[int]) -> None:
         """Take in a sample; what follows its first end-of-sequence token is padding."""
         ids = [int(token) for token in sample.ids]
         stop = next((place for place, token in enumerate(ids) if token in ends), len(ids))
-        self.body, self.end = ids[:stop], ids[stop : stop + 1]
+        self.body, self.end, self.stopped = ids[:stop], ids[stop : stop + 1], False
         self.known = self.known and sample.logprobs is not None
         self.said = [0.0] * (stop + 1) if sample.logprobs is None else [float(p) for p in sample.logprobs]
 
     def keep(self, text: str, tokenizer: Any, last: bool) -> int:
         """Keep the sampled tokens that hold `text`; return how many.
 
-        Where the rollout ends with the whole sample (`last`), its end-of-sequence token is the policy's too.
+        Where the rollout ends with the whole sample (`last`), its end-of-sequence token is the policy's too;
+        behind a stop text there is none, only what engines fill rows with.
         """
-        whole = text == decode(tokenizer, self.body)
+        whole = not self.stopped and text == decode(tokenizer, self.body)
         kept = len(self.body) if whole else fewest(self.body, text, tokenizer)
         ids = self.body[:kept]
         if last and whole:

@@ -267,7 +267,7 @@ class SearchEnvironment:
         text, stop = decode(self._tokenizer, trail.body), None
         found = min(((text.find(word), word) for word in request.stop if word in text), default=None)
         if found is not None:
-            text, stop = text[: found[0]], found[1]
+            text, stop, trail.stopped = text[: found[0]], found[1], True
         cut = stop is None and not trail.end and len(trail.body) >= request.max_new_tokens
         return Generation(
             texts=(text,),

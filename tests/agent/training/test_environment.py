@@ -1,4 +1,4 @@
-"""The environment in tokens: the same rollouts as the loop's, and tokens that are exactly the sampled ones."""
+"""The environment in tokens: the rollouts of the loop, and tokens that are exactly the sampled ones."""
 
 from __future__ import annotations
 
