@@ -51,7 +51,7 @@ def write_rows(
     query_ids, targets : sequence of str
         n of each.
     seconds : sequence of float, optional
-        Of each question; without it the rows say null.
+        Of each question; where it is not finite, or not given, the rows say null.
     cached : sequence of bool, optional
         Where an expansion took part that was not paid for in this run.
 
@@ -68,7 +68,8 @@ def write_rows(
     lines = []
     for i, told in enumerate(batch.rows()):
         row = _row(batch, i, told, query_ids[i], targets[i])
-        row["meta"]["elapsed_seconds"] = None if seconds is None else float(seconds[i])
+        known = seconds is not None and math.isfinite(seconds[i])
+        row["meta"]["elapsed_seconds"] = float(seconds[i]) if seconds is not None and known else None
         row["cached"] = bool(cached[i]) if cached is not None else False
         lines.append(json.dumps(row, allow_nan=False) + "\n")
     replace_file(Path(path), "".join(lines).encode("ascii"))
