@@ -34,6 +34,8 @@ def cache_key(generator: str, version: str, request: Request) -> bytes:
         request.seed,
         list(request.stop),
     ]
+    if request.after:  # only then: keys of caches that are there already stay what they are
+        parts.append(request.after)
     # ASCII escapes: a lone surrogate in a question has no UTF-8.
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).digest()
 
@@ -99,13 +101,19 @@ class ExpansionCache:
 def _dump(made: Generation) -> str:
     tokens = [made.prompt_tokens, made.cached_tokens, made.completion_tokens]
     return json.dumps(
-        [made.texts, made.finish_reasons, tokens, made.estimated, made.verbatim], ensure_ascii=True
+        [made.texts, made.finish_reasons, tokens, made.estimated, made.verbatim, made.traces],
+        ensure_ascii=True,
     )
 
 
 def _load(value: str) -> Generation:
-    texts, reasons, (prompt, cached, completion), estimated, verbatim = json.loads(value)
+    texts, reasons, (prompt, cached, completion), estimated, verbatim, *traces = json.loads(value)
     counts = {"prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion, "calls": 0}
     return Generation(
-        tuple(texts), finish_reasons=tuple(reasons), estimated=estimated, verbatim=verbatim, **counts
+        tuple(texts),
+        finish_reasons=tuple(reasons),
+        estimated=estimated,
+        verbatim=verbatim,
+        traces=sum(traces),  # absent in files of earlier versions
+        **counts,
     )
