@@ -28,7 +28,7 @@ from sqe_fast.experiment.run import run
 from sqe_fast.experiment.settings import RunSettings
 from sqe_fast.experiment.trajectories import Source
 from sqe_fast.fusion import rrf_lists
-from sqe_fast.methods import get_method
+from sqe_fast.methods import Stage, get_method
 from sqe_fast.store import MemoryStore
 
 pytest.importorskip("faiss")
@@ -314,6 +314,40 @@ def test_methods_of_ones_own(root):
     assert one.methods["Late"].expanded.tolist() == [draws.random() < 0.9 for _ in range(24)]
     assert {len(ids) for ids in one.methods["Mine"].retrieved} == {5}
     assert max(len(found["ids"]) for row in read_probes(root / "seed43") for found in row["lists"]) == 7
+
+
+def test_cascades_and_rules_beside_the_others(root):
+    """Each method's rows are those of the method run alone, with its own cost, also from the cache."""
+    step = Stage(1, 0, "top1 >= 0.5")
+    cascade = replace(get_method("traces"), name="Cascade", alias="cascade", stages=(step,))
+    strict = replace(get_method("always"), name="Strict", alias="strict", accept="top1 >= 0.5")
+    settings = RunSettings(methods=("always", cascade, strict))
+    run(root, TextEncoder(), ScriptedGenerator(), seeds=[42], settings=settings, chunk=5)
+    first = read_seed(root / "seed42")
+    asked = ScriptedGenerator()
+    run(root, TextEncoder(), asked, seeds=[42], settings=settings, chunk=7, again=True)
+    assert asked.calls == []
+    again = read_seed(root / "seed42")
+    with MemoryStore.open(root / "seed42" / "memory", read_only=True, encoder=TextEncoder()) as store:
+        for method in settings.of_seed(42):
+            batch = Engine(store, generator=ScriptedGenerator()).search(first.queries, method)
+            for rows in (first.methods[method.name], again.methods[method.name]):
+                assert rows.retrieved == batch.ids
+                assert rows.calls.tolist() == batch.usage.calls.tolist()
+                assert rows.completion_tokens.tolist() == batch.usage.completion_tokens.tolist()
+                assert rows.expanded.tolist() == batch.expanded.tolist()
+                assert np.isfinite(rows.seconds).all()
+    steps = [row["steps"] for row in first.methods["Cascade"].raw]
+    assert set(steps) == {1, 2}
+    assert first.methods["Cascade"].calls.tolist() == steps
+    refused = [row for row in first.methods["Strict"].raw if row["refused"]]
+    assert refused
+    assert {row["meta"]["n_hypothetical_traces_generated"] for row in refused} == {2}
+    assert {row["cached"] for row in again.methods["Cascade"].raw} == {True}
+    told = read_manifest(root / "seed42" / "results" / "manifest.json")["choices"]["methods"]
+    assert "0.5" in told["Cascade"]["stages"]
+    assert "0.5" in told["Strict"]["accept"]
+    assert {len(row["traces"]) for row in read_probes(root / "seed42")} == {2}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 from sqe_fast._store.files import replace_file
 from sqe_fast.batch import SearchBatch
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.methods import Method
 
 __all__ = ["MODES", "write_rows"]
 
@@ -77,7 +78,7 @@ def write_rows(
 
 def _row(batch: SearchBatch, i: int, told: Mapping[str, Any], query_id: str, target: str) -> dict[str, Any]:
     ids = [hit["id"] for hit in told["hits"]]
-    probes = {name.rsplit(" ", 1)[0] for name in told["lists"]}
+    probes = {name.rsplit(" ", 1)[0] for name in told["lists"]} | set(told["refused"])
     top1 = told["signals"].get("top1")
     meta = {
         "mode": MODES.get(batch.method.name, batch.method.alias),
@@ -104,7 +105,20 @@ def _row(batch: SearchBatch, i: int, told: Mapping[str, Any], query_id: str, tar
         "gated": told["gated"],
         "signals": told["signals"],
         "lists": told["lists"],
+        **_judged(batch.method, told),
         "problem": told["problem"],
         "cached_tokens": told["cached_tokens"],
         "estimated_tokens": told["estimated_tokens"],
     }
+
+
+def _judged(method: Method, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is told of a method that weighs or refuses lists, or makes them in steps."""
+    names = []
+    if method.weights is not None or method.weigh_by is not None or method.accept is not None:
+        names.append("weights")
+    if method.accept is not None:
+        names += ["refused", "evidence"]
+    if method.stages:
+        names.append("steps")
+    return {name: told[name] for name in names}
