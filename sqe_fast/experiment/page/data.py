@@ -146,6 +146,8 @@ def seed_parts(
 
 def _method(rows: MethodRows, ids: _Ids) -> dict[str, Any]:
     tokens = rows.prompt_tokens + rows.completion_tokens
+    lists = [tuple(row.get("lists") or ()) for row in rows.raw]
+    combinations = list(dict.fromkeys(lists))  # few: those of expanded questions, of others, of what failed
     return {
         "name": rows.method,
         "ids": [ids.of(found) for found in rows.retrieved],
@@ -156,6 +158,9 @@ def _method(rows: MethodRows, ids: _Ids) -> dict[str, Any]:
         "seconds": _rounded([rows.seconds.tolist()], 3)[0],
         "scores": _rounded([row.get("scores") or [] for row in rows.raw]),
         "fused": [(row.get("meta") or {}).get("n_ranked_lists_fused") for row in rows.raw],
+        "combinations": [list(names) for names in combinations],
+        "took": [combinations.index(names) for names in lists],
+        "refused": {str(i): dict(row["refused"]) for i, row in enumerate(rows.raw) if row.get("refused")},
         "problems": {str(i): row["problem"] for i, row in enumerate(rows.raw) if row.get("problem")},
     }
 

@@ -105,6 +105,8 @@ def write_seed(folder, seed, n, pool=5000, documents=None):
                             },
                             "scores": [round(1 / (61 + rank), 6) for rank in range(len(ids))],
                             "signals": {"top1": top1, "margin": abs(float(random.normal(0, 0.02)))},
+                            "lists": [LISTS[place] for place in USES[way]],
+                            "refused": {"trace 2": "top1 0.41 < 0.5"} if i == 2 and way in CALLS else {},
                             "problem": "traces: time-out" if i == 1 and way in CALLS else None,
                         }
                     )

@@ -140,6 +140,8 @@ def test_the_data_is_that_of_the_rows(drawn_experiment, example_page):
         for told, (name, method) in zip(rows["methods"], seed.methods.items(), strict=True):
             assert told["name"] == name
             assert [tuple(ids[place] for place in one) for one in told["ids"]] == list(method.retrieved)
+            took = [told["combinations"][place] for place in told["took"]]
+            assert took == [row["lists"] for row in method.raw]
             assert told["ranks"] == method.rank.tolist()
             assert told["expanded"] == method.expanded.astype(int).tolist()
             assert told["tokens"] == (method.prompt_tokens + method.completion_tokens).tolist()

@@ -265,6 +265,18 @@ def test_the_explorer_finds_words_and_shows_a_question(look, example_page, drawn
     no_complaints(chrome)
 
 
+def test_an_answer_tells_its_lists_what_was_refused_and_what_failed(look, example_page):
+    chrome = look(example_page.path, fragment="#question=42/q0002")
+    card = next(card for card in css(chrome, ".card") if card.text.startswith("HyDE-Traces-Only"))
+    assert "Refused: trace 2 (top1 0.41 < 0.5)" in card.text
+    lists = card.find_element("css selector", "details")
+    chrome.execute_script("arguments[0].open = true", lists)
+    assert "question dense, trace 1 dense, trace 1 bm25, trace 2 dense, trace 2 bm25" in lists.text
+    chrome = look(example_page.path, fragment="#question=42/q0001")
+    card = next(card for card in css(chrome, ".card") if card.text.startswith("Always-Expand"))
+    assert "traces: time-out" in card.text
+
+
 def test_an_address_opens_its_question_and_a_broken_one_does_no_harm(look, example_page, drawn_experiment):
     seed = drawn_experiment.seeds[1]
     chrome = look(example_page.path, fragment=f"#question=43/{seed.query_ids[3]}")
