@@ -328,4 +328,4 @@ def test_eight_seeds_of_five_hundred_questions_stay_usable(look, tmp_path):
     told = chrome.execute_script("return document.getElementById('x-n-hit').textContent")
     hits = np.sum([seed.methods["Selective-QE"].hit(5).sum() for seed in experiment.seeds])
     assert told == f"{hits:,}"
-    assert chrome.get_log("browser") == []
+    assert [entry for entry in chrome.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")] == []
