@@ -101,9 +101,9 @@ class Method:
     @property
     def question_indexes(self) -> frozenset[str]:
         """In which indexes the question itself is looked up, for its lists or for the gate."""
-        found = {index for source in self.lists for index in source.indexes}
+        found: set[str] = {index for source in self.lists for index in source.indexes}
         for name in self.gate.signals:
-            found |= {"dense", "bm25"} if SIGNALS[name].needs_bm25 else {"dense"}
+            found |= SIGNALS[name].indexes
         return frozenset(found)
 
     def count(self, source: Source) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sqe_fast._store.settings import Encoder, differences
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.gate.evidence import Corpus
 from sqe_fast.hits import Hits
 from sqe_fast.store import Snapshot
 
@@ -88,6 +89,11 @@ class Searcher:
         """Return the `depth` best rows by BM25."""
         hits: Hits = self.snapshot.bm25.search(list(texts), depth, self._threads)
         return hits
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """What signals see of the store."""
+        return Corpus(self.snapshot.vectors, lambda: self.snapshot.bm25, self.dense)
 
     def _checked(self, vectors: Any, n: int) -> NDArray[np.float32]:
         if self._encoder is None or not isinstance(vectors, np.ndarray):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from sqe_fast.gate.gates import AlwaysGate, Decide, Gate, NeverGate, OracleGate, RandomGate, ThresholdGate
-from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS, Signal, compute_signals
+from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS, Corpus, Evidence, Signal, compute_signals
 
 __all__ = [
     "DENSE_SIGNALS",
     "SIGNALS",
     "AlwaysGate",
+    "Corpus",
     "Decide",
+    "Evidence",
     "Gate",
     "NeverGate",
     "OracleGate",
