@@ -250,6 +250,8 @@ class Engine:
         indexes = {index for source in method.lists + method.added for index in source.indexes}
         if "dense" in method.question_indexes | indexes:
             searcher.need_dense(method.name)
+        if method.fusion != "rrf" and "dense" in indexes and len(method.list_names) > 1:
+            searcher.need_rows(method.name)
         if method.expands and self._expander is None:
             raise InvalidInputError(
                 f"{method.name} expands questions; give what does it as Engine(store, generator=...), see "

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Literal
 
-from sqe_fast._checks import check_int, check_number, describe
+from sqe_fast._checks import check_choice, check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.fusion import MAX_WEIGHT
 from sqe_fast.gate.gates import AlwaysGate, Gate, NeverGate, OracleGate, RandomGate, ThresholdGate
+from sqe_fast.gate.list_signals import LIST_SIGNALS
 from sqe_fast.gate.signals import SIGNALS
 
-__all__ = ["METHODS", "Method", "Source", "get_method"]
+__all__ = ["FUSIONS", "METHODS", "Method", "Source", "get_method"]
+
+FUSIONS = ("rrf", "zscore", "minmax")
+"""By reciprocal rank; or by the normalised scores of every document of the store."""
 
 MAX_DEPTH = 2**20
 
@@ -36,7 +42,7 @@ PARAPHRASES = Source("paraphrases", ("dense",))
 class Method:
     """One way to answer a question.
 
-    A single list is returned as it is, with its own scores; several are fused by reciprocal rank.
+    A single list is returned as it is, with its own scores; several are fused.
 
     Attributes
     ----------
@@ -56,6 +62,16 @@ class Method:
         Depth of each list before fusion, at least k; None: twice k.
     constant : float
         Of reciprocal rank fusion.
+    fusion : {"rrf", "zscore", "minmax"}
+        By reciprocal rank of the lists (`sqe_fast.fusion.rrf`), or by the sum of normalised scores over every
+        document of the store (`sqe_fast.fusion.fuse_rows`), to which depth and constant mean nothing.
+    weights : mapping of str to float, or None
+        Weights of lists by name, where ``*`` stands for anything: ``{"trace * bm25": 0.5}``. The first
+        pattern that fits a list counts; one that none fits weighs 1. A list that weighs 0 takes no part. Kept
+        as pairs.
+    weigh_by : str or None
+        A name of `sqe_fast.gate.list_signals.LIST_SIGNALS`: each list's weight is multiplied by this signal
+        of its own scores, divided by the largest among the question's lists. None: by nothing.
     """
 
     name: str
@@ -68,6 +84,9 @@ class Method:
     k: int = 5
     depth: int | None = None
     constant: float = 60.0
+    fusion: Literal["rrf", "zscore", "minmax"] = "rrf"
+    weights: Mapping[str, float] | tuple[tuple[str, float], ...] | None = None
+    weigh_by: str | None = None
 
     def __post_init__(self) -> None:
         check_int("K", self.K, 0, 1000)
@@ -82,6 +101,22 @@ class Method:
             check_int("depth", self.depth, 1, MAX_DEPTH)
             if self.depth < self.k:
                 raise InvalidInputError(f"depth must be at least k, {self.k}; got {self.depth}")
+        check_choice("fusion", self.fusion, FUSIONS)
+        if self.weigh_by is not None:
+            check_choice("weigh_by", self.weigh_by, tuple(LIST_SIGNALS))
+        object.__setattr__(self, "weights", _pairs(self.weights))
+        own = sum(len(source.indexes) for source in self.lists)
+        if not any(self.list_weights[:own]):
+            raise InvalidInputError(f"{self.name}: weights must leave at least one list of the question")
+
+    @property
+    def list_weights(self) -> tuple[float, ...]:
+        """The weight of each list, in the order of `list_names`."""
+        pairs = _pairs(self.weights) or ()
+        return tuple(
+            next((weight for pattern, weight in pairs if fnmatchcase(name, pattern)), 1.0)
+            for name in self.list_names
+        )
 
     @property
     def list_depth(self) -> int:
@@ -122,7 +157,7 @@ class Method:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What `get_method` can change, with the present values: only what this method uses."""
+        """The numbers that `get_method` can change, with the present values: only what this method uses."""
         own: dict[str, Any] = {"k": self.k}
         if len(self.list_names) > 1:
             own |= {"depth": self.depth, "constant": self.constant}
@@ -132,9 +167,14 @@ class Method:
             own["P"] = self.P
         return own | _gate_fields(self.gate)
 
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What else `get_method` can change, where there is anything to fuse."""
+        return {name: getattr(self, name) for name in _CHOICES} if len(self.list_names) > 1 else {}
+
     def changed(self, **numbers: Any) -> Method:
-        """Return this method with other numbers; see `get_method`."""
-        allowed = self.numbers
+        """Return this method with other numbers or choices; see `get_method`."""
+        allowed = self.numbers | self.choices
         for name in numbers:
             if name not in allowed:
                 raise InvalidInputError(f"{self.name} has no {name!r}; it takes {', '.join(allowed)}")
@@ -145,6 +185,23 @@ class Method:
 
     def _adds(self, probe: str) -> bool:
         return any(source.probe == probe for source in self.added)
+
+
+_CHOICES = ("fusion", "weights", "weigh_by")
+
+
+def _pairs(weights: Any) -> tuple[tuple[str, float], ...] | None:
+    """Return weights as (pattern, weight) pairs, checked."""
+    if weights is None:
+        return None
+    pairs = weights.items() if isinstance(weights, Mapping) else weights
+    if not isinstance(weights, (Mapping, tuple, list)) or not all(
+        isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs
+    ):
+        raise InvalidTypeError(
+            f'weights must map names of lists to numbers, as {{"trace * bm25": 0.5}}; got {describe(weights)}'
+        )
+    return tuple((name, check_number(f"weights[{name!r}]", weight, 0, MAX_WEIGHT)) for name, weight in pairs)
 
 
 def _gate_fields(gate: Gate) -> dict[str, Any]:
@@ -184,8 +241,9 @@ def get_method(method: str | Method, **numbers: Any) -> Method:
         oracle), in any case; or a method to change.
     numbers
         Those of `Method.numbers`: k; depth and constant where lists are fused; K and P where there are traces
-        and paraphrases; and what the gate has (threshold and signal, rate and seed, at). Tokenizer and
-        variant of BM25 are pinned by the store.
+        and paraphrases; and what the gate has (threshold and signal, rate and seed, at). And those of
+        `Method.choices`: fusion, weights and weigh_by where lists are fused. Tokenizer and variant of BM25
+        are pinned by the store.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The last stage of a chunk: for one method, its lists fused and its costs told."""
+"""The last stage of a chunk: for each method, its lists fused and its costs told."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._engine.ask import Asked
-from sqe_fast._engine.lists import ABSENT, Lists, empty_hits
+from sqe_fast._engine.fuse import Job, fuse
+from sqe_fast._engine.lists import ABSENT, Lists
+from sqe_fast._engine.searcher import Searcher
 from sqe_fast.expand import KINDS, Expansion
-from sqe_fast.fusion import rrf
 from sqe_fast.gate.gates import OracleGate
+from sqe_fast.gate.list_signals import LIST_SIGNALS
 from sqe_fast.hits import Hits
 from sqe_fast.methods import Method
 from sqe_fast.usage import Usage
@@ -34,39 +36,78 @@ class Answer:
 
 
 def answer(
-    method: Method,
-    gated: NDArray[np.bool_],
+    methods: Sequence[Method],
+    gates: Sequence[NDArray[np.bool_]],
     asked: Asked,
     expansions: Mapping[int, Expansion],
     lists: Lists,
     targets: NDArray[np.int32] | None,
+    searcher: Searcher,
     threads: int | None,
-) -> Answer:
-    """Fuse the lists of a method over a chunk.
+) -> list[Answer]:
+    """Fuse the lists of each method over a chunk.
 
     Parameters
     ----------
-    method, gated
-        A method, and bool[n]: the questions that its gate expands.
+    methods, gates
+        Methods, and for each bool[n]: the questions that its gate expands.
     targets : int32[n, most] or None
         Rows that answer each question, padded with -2; for the oracle.
     """
+    gates = list(gates)
+    for number, method in enumerate(methods):
+        if isinstance(method.gate, OracleGate) and targets is not None:
+            jobs = [_job(method, gated, asked, lists) for gated in (gates[number], gates[number] & False)]
+            with_added, without = fuse(jobs, lists, searcher, threads)
+            at = method.gate.at
+            gates[number] = gates[number] & _has(with_added, targets, at) & ~_has(without, targets, at)
+    jobs = [_job(method, gated, asked, lists) for method, gated in zip(methods, gates, strict=True)]
+    return [
+        Answer(
+            hits,
+            gated,
+            _lengths(job, lists, len(searcher.snapshot)),
+            _problems(method, gated, asked, expansions),
+            _usage(method, gated, asked, expansions),
+        )
+        for method, gated, job, hits in zip(
+            methods, gates, jobs, fuse(jobs, lists, searcher, threads), strict=True
+        )
+    ]
+
+
+def _job(method: Method, gated: NDArray[np.bool_], asked: Asked, lists: Lists) -> Job:
+    """Return what a method fuses, and with which weights; a list that weighs nothing takes no part."""
     taken = _taken(method, gated, asked.which, lists)
-    if isinstance(method.gate, OracleGate) and targets is not None:
-        own = np.zeros_like(gated)
-        without = _fused(method, _taken(method, own, asked.which, lists), lists, threads)
-        with_added = _fused(method, taken, lists, threads)
-        at = method.gate.at
-        gated = gated & _has(with_added, targets, at) & ~_has(without, targets, at)
-        taken = _taken(method, gated, asked.which, lists)
-    lengths = np.where(taken >= 0, np.minimum(lists.counts[taken], method.list_depth), ABSENT)
-    return Answer(
-        _fused(method, taken, lists, threads),
-        gated,
-        lengths.astype(np.int32),
-        _problems(method, gated, asked, expansions),
-        _usage(method, gated, asked, expansions),
-    )
+    if method.weights is None and method.weigh_by is None:
+        return Job(method, taken, None)
+    weights = np.where(taken >= 0, np.array(method.list_weights), 0.0)
+    if method.weigh_by is not None:
+        weights = _weighed(weights, LIST_SIGNALS[method.weigh_by](_cut(lists.hits, method))[taken])
+    return Job(method, np.where(weights > 0, taken, np.int32(ABSENT)), weights)
+
+
+def _weighed(weights: NDArray[np.float64], signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply weights by a signal relative to its largest; leave them where no list has any."""
+    signal = np.where(weights > 0, np.maximum(signal, 0.0), 0.0)
+    most = signal.max(1, keepdims=True)
+    weighed: NDArray[np.float64] = weights * np.where(most > 0, signal / np.where(most > 0, most, 1.0), 1.0)
+    return weighed
+
+
+def _cut(hits: Hits, method: Method) -> Hits:
+    """Return the part of each list that a method sees, whatever other methods wanted."""
+    return Hits(hits.ids[:, : method.list_depth], hits.scores[:, : method.list_depth])
+
+
+def _lengths(job: Job, lists: Lists, documents: int) -> NDArray[np.int32]:
+    """Return int32[n, lists]: how many documents each list gave to the fusion, -1 where it took no part."""
+    if job.method.fusion == "rrf":
+        given = np.minimum(lists.counts[job.taken], job.method.list_depth)
+    else:
+        several = (job.taken >= 0).sum(1, keepdims=True) > 1
+        given = np.where(several, documents, lists.counts[job.taken])
+    return np.where(job.taken >= 0, given, ABSENT).astype(np.int32)
 
 
 def _taken(
@@ -91,25 +132,6 @@ def _wide(rows: NDArray[np.int32], width: int) -> NDArray[np.int32]:
     """Return the first `width` columns, made up with -1 where there are fewer."""
     missing = width - rows.shape[1]
     return np.pad(rows, ((0, 0), (0, missing)), constant_values=ABSENT) if missing > 0 else rows[:, :width]
-
-
-def _fused(method: Method, taken: NDArray[np.int32], lists: Lists, threads: int | None) -> Hits:
-    """Return the answers: one list as it is, several fused in one call."""
-    out = empty_hits(len(taken), method.k)
-    number = (taken >= 0).sum(1)
-    single = np.flatnonzero(number == 1)
-    if len(single):
-        rows = taken[single].max(1)
-        width = min(method.k, lists.hits.ids.shape[1])
-        out.ids[single, :width] = lists.hits.ids[rows, :width]
-        out.scores[single, :width] = lists.hits.scores[rows, :width]
-    several = np.flatnonzero(number > 1)
-    if len(several):
-        rows = taken[several]
-        lengths = np.where(rows >= 0, np.minimum(lists.counts[rows], method.list_depth), 0)
-        fused = rrf(lists.hits.ids[rows], lengths, k=method.k, constant=method.constant, threads=threads)
-        out.ids[several], out.scores[several] = fused.ids, fused.scores
-    return out
 
 
 def _has(hits: Hits, targets: NDArray[np.int32], at: int) -> NDArray[np.bool_]:

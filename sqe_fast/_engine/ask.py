@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._engine.clock import Clock
-from sqe_fast._engine.lists import Places, empty_hits, with_blank
+from sqe_fast._engine.lists import Looked, Places, empty_hits, with_blank
 from sqe_fast._engine.searcher import Searcher
 from sqe_fast.gate.gates import Decide
 from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS, Evidence, compute_signals
@@ -76,6 +76,8 @@ class Asked:
         How many traces and paraphrases of each distinct question are to be made, for all methods together.
     clock : Clock
         Of the whole chunk.
+    vectors : float32[distinct, dim] or None
+        Of `distinct`, where they were looked up by vector.
     """
 
     questions: Sequence[str]
@@ -88,6 +90,15 @@ class Asked:
     gated: list[NDArray[np.bool_]]
     make: tuple[NDArray[np.int64], NDArray[np.int64]]
     clock: Clock
+    vectors: NDArray[np.float32] | None = None
+
+    @property
+    def looked(self) -> list[Looked]:
+        """The searches of the questions themselves."""
+        return [
+            Looked(index, self.distinct, self.vectors if index == "dense" else None, hits)
+            for index, hits in self.hits.items()
+        ]
 
 
 def ask(
@@ -115,7 +126,7 @@ def ask(
         gated = [decide(signals, len(questions)) & (which >= 0) for decide in decides]
         make = _to_make(methods, gated, which, len(distinct))
     blank = "the question is empty" if stored else "the store is empty"
-    return Asked(questions, targets, distinct, which, blank, hits, signals, gated, make, clock)
+    return Asked(questions, targets, distinct, which, blank, hits, signals, gated, make, clock, vectors)
 
 
 def _search(

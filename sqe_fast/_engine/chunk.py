@@ -73,10 +73,9 @@ class Pass:
         snapshot = self._searcher.snapshot
         with asked.clock.room("fuse"):
             targets = None if asked.targets is None else _target_rows(asked.targets, snapshot)
-            answers = [
-                answer(method, gated, asked, expansions, lists, targets, self._threads)
-                for method, gated in zip(methods, asked.gated, strict=True)
-            ]
+            answers = answer(
+                methods, asked.gated, asked, expansions, lists, targets, self._searcher, self._threads
+            )
             names = _names(answers, snapshot)
         now = time.perf_counter()
         seconds = {**asked.clock.seconds, "total": now - self._last}

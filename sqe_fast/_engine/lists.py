@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sqe_fast.hits import Hits
 
-__all__ = ["Lists", "Places", "empty_hits", "with_blank"]
+__all__ = ["Lists", "Looked", "Places", "empty_hits", "with_blank"]
 
 ABSENT = -1
 
@@ -46,6 +46,26 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
+class Looked:
+    """Texts that were looked up in one index: n lists, and what to look up again by.
+
+    Attributes
+    ----------
+    index : str
+        "dense" or "bm25".
+    texts : sequence of str
+    vectors : float32[n, dim] or None
+        Of the texts; None for BM25.
+    hits : Hits
+    """
+
+    index: str
+    texts: Sequence[str]
+    vectors: NDArray[np.float32] | None
+    hits: Hits
+
+
+@dataclass(frozen=True, eq=False)
 class Lists:
     """The ranked lists of a chunk.
 
@@ -57,16 +77,19 @@ class Lists:
         Hits in each.
     rows : mapping of (probe, index) to int32[distinct + 1, width]
         For each distinct question, and behind them for no question, the row of each list; -1: not there.
+    parts : sequence of Looked
+        The searches that the table joins, in the order of its rows.
     """
 
     hits: Hits
     counts: NDArray[np.int32]
     rows: Mapping[tuple[str, str], NDArray[np.int32]]
+    parts: Sequence[Looked] = ()
 
     @classmethod
     def join(
         cls,
-        parts: Sequence[Hits],
+        parts: Sequence[Looked],
         places: Sequence[Mapping[tuple[str, str], NDArray[np.int32]]],
         depth: int,
     ) -> Lists:
@@ -76,10 +99,10 @@ class Lists:
         for part, of_part in zip(parts, places, strict=True):
             for key, place in of_part.items():
                 rows[key] = np.where(place >= 0, place + np.int32(start), np.int32(ABSENT))
-            start += len(part)
+            start += len(part.hits)
         blank = empty_hits(1, depth)  # what the place -1 reads, if only to be thrown away
         hits = Hits(
-            np.concatenate([*(part.ids for part in parts), blank.ids]),
-            np.concatenate([*(part.scores for part in parts), blank.scores]),
+            np.concatenate([*(part.hits.ids for part in parts), blank.ids]),
+            np.concatenate([*(part.hits.scores for part in parts), blank.scores]),
         )
-        return cls(hits, hits.counts, rows)
+        return cls(hits, hits.counts, rows, parts)

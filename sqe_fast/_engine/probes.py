@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._engine.ask import Asked
-from sqe_fast._engine.lists import ABSENT, Lists, Places
+from sqe_fast._engine.lists import ABSENT, Lists, Looked, Places
 from sqe_fast._engine.searcher import Searcher
 from sqe_fast.errors import InvalidInputError, SqeFastError
 from sqe_fast.expand import KINDS, Expansion
-from sqe_fast.hits import Hits
 from sqe_fast.methods import Method
 from sqe_fast.usage import Usage
 
@@ -94,14 +94,13 @@ def look_up(
     found = _search(asked, texts, probes, searcher, depth, beside)
     own = np.arange(len(asked.distinct) + 1, dtype=np.int32)[:, None]
     own[-1] = ABSENT
-    parts: list[Hits] = [*asked.hits.values(), *found.values()]
     places: list[Mapping[tuple[str, str], NDArray[np.int32]]] = [
         {("question", index): own} for index in asked.hits
     ]
-    places += [{key: row for key, row in rows.items() if key[1] == index} for index in found]
-    lists = Lists.join(parts, places, depth)
+    places += [{key: row for key, row in rows.items() if key[1] == part.index} for part in found]
+    lists = Lists.join([*asked.looked, *found], places, depth)
     absent = {key: row for key, row in rows.items() if key not in lists.rows}
-    return Lists(lists.hits, lists.counts, {**lists.rows, **absent})
+    return replace(lists, rows={**lists.rows, **absent})
 
 
 def _search(
@@ -111,20 +110,21 @@ def _search(
     searcher: Searcher,
     depth: int,
     beside: Executor,
-) -> dict[str, Hits]:
-    """Return the lists of the probes by index; of an index without probes, none."""
+) -> list[Looked]:
+    """Return the lists of the probes; of an index without probes, none."""
 
-    def bm25() -> Hits:
+    def bm25() -> Looked:
         with asked.clock.room("search"):
-            return searcher.bm25(texts["bm25"].texts, depth)
+            wanted = texts["bm25"].texts
+            return Looked("bm25", wanted, None, searcher.bm25(wanted, depth))
 
-    found: dict[str, Hits] = {}
+    found = []
     coming = beside.submit(bm25) if len(texts["bm25"]) else None
     if len(texts["dense"]):
         with asked.clock.room("encode"):
             vectors = searcher.encode(texts["dense"].texts, probes)
         with asked.clock.room("search"):
-            found["dense"] = searcher.dense(vectors, depth)
+            found.append(Looked("dense", texts["dense"].texts, vectors, searcher.dense(vectors, depth)))
     if coming is not None:
-        found["bm25"] = coming.result()
+        found.append(coming.result())
     return found

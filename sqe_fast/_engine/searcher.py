@@ -95,6 +95,23 @@ class Searcher:
         """What signals see of the store."""
         return Corpus(self.snapshot.vectors, lambda: self.snapshot.bm25, self.dense)
 
+    def need_rows(self, name: str) -> None:
+        """Refuse method `name` where not every document can be scored."""
+        if self._factory != "Flat":
+            raise InvalidInputError(
+                f"{name} fuses the scores of every document, which needs factory 'Flat'; got "
+                f"{self._factory!r}"
+            )
+
+    def dense_rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return float32[n, documents]: the inner product of each vector with every document's."""
+        rows: NDArray[np.float32] = self._dense.scores(vectors)
+        return rows
+
+    def bm25_rows(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return float32[n, documents]: the BM25 score of every document."""
+        return self.snapshot.bm25.score_rows(list(texts), self._threads)
+
     def _checked(self, vectors: Any, n: int) -> NDArray[np.float32]:
         if self._encoder is None or not isinstance(vectors, np.ndarray):
             raise InvalidTypeError(f"encode must return an array; got {type(vectors).__name__}")
