@@ -6,7 +6,6 @@ release's (``results_500_memory_seed42``) alike; of the release's rows what is o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
@@ -21,6 +20,7 @@ from sqe_fast._checks import check_int
 from sqe_fast.errors import InvalidInputError, RecordError
 from sqe_fast.experiment._rows.parse import Parsed, read_lines
 from sqe_fast.experiment._rows.write import write_rows
+from sqe_fast.experiment.layout import PROBES, ROWS, seed_of
 from sqe_fast.methods import METHODS, Method
 
 __all__ = [
@@ -36,25 +36,21 @@ __all__ = [
     "write_rows",
 ]
 
-SUFFIX = "_detailed.jsonl"
-PROBES = "probes.jsonl"
-
 METHOD_FILES: Mapping[str, str] = MappingProxyType(
     {
-        "Dense-Only": f"dense_only{SUFFIX}",
-        "BM25-Only": f"bm25_only{SUFFIX}",
-        "Hybrid-RRF": f"hybrid_rrf{SUFFIX}",
-        "Paraphrases-Only": f"paraphrases_only{SUFFIX}",
-        "HyDE-Traces-Only": f"traces_only{SUFFIX}",
-        "Always-Expand": f"always_expand{SUFFIX}",
-        "Random-Gated-Expansion": f"random_budget{SUFFIX}",
-        "Selective-QE": f"proposed{SUFFIX}",
+        "Dense-Only": f"dense_only{ROWS}",
+        "BM25-Only": f"bm25_only{ROWS}",
+        "Hybrid-RRF": f"hybrid_rrf{ROWS}",
+        "Paraphrases-Only": f"paraphrases_only{ROWS}",
+        "HyDE-Traces-Only": f"traces_only{ROWS}",
+        "Always-Expand": f"always_expand{ROWS}",
+        "Random-Gated-Expansion": f"random_budget{ROWS}",
+        "Selective-QE": f"proposed{ROWS}",
     }
 )
 """The release's file of each of its methods; any other method is in ``ALIAS_detailed.jsonl``."""
 
 _NAME_OF = {file: name for name, file in METHOD_FILES.items()}
-_SEED_FOLDER = re.compile(r"(?:^|[^a-z])seed[_-]?(\d+)$")
 
 
 def file_of(method: Method) -> str:
@@ -66,7 +62,7 @@ def file_of(method: Method) -> str:
     >>> file_of(get_method("sqe")), file_of(get_method("oracle"))
     ('proposed_detailed.jsonl', 'oracle_detailed.jsonl')
     """
-    return METHOD_FILES.get(method.name, f"{method.alias}{SUFFIX}")
+    return METHOD_FILES.get(method.name, f"{method.alias}{ROWS}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,17 +205,17 @@ def read_seed(folder: str | PathLike[str], seed: int | None = None) -> SeedRows:
     folder = Path(folder)
     found = _results(folder)
     if found is None:
-        raise InvalidInputError(f"the folder {str(folder)!r} holds no rows (*{SUFFIX})")
+        raise InvalidInputError(f"the folder {str(folder)!r} holds no rows (*{ROWS})")
     if seed is None:
-        seed = _seed_of(folder)
+        seed = seed_of(folder)
         if seed is None and folder.name == "results":
-            seed = _seed_of(folder.absolute().parent)
+            seed = seed_of(folder.absolute().parent)
     if seed is None:
         raise InvalidInputError(
             f"the folder's name {folder.name!r} does not end with a seed such as seed42; give seed="
         )
     order = {file: place for place, file in enumerate(METHOD_FILES.values())}
-    files = sorted(found.glob(f"*{SUFFIX}"), key=lambda file: (order.get(file.name, len(order)), file.name))
+    files = sorted(found.glob(f"*{ROWS}"), key=lambda file: (order.get(file.name, len(order)), file.name))
     return _aligned(check_int("seed", seed, 0), found, [read_rows(file) for file in files])
 
 
@@ -238,7 +234,7 @@ def read_experiment(root: str | PathLike[str], seeds: Sequence[int] | None = Non
         raise InvalidInputError(f"there is no folder {str(root)!r}")
     folders: dict[int, Path] = {}
     for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-        seed = _seed_of(folder)
+        seed = seed_of(folder)
         if seed is None or _results(folder) is None:
             continue
         if seed in folders:
@@ -250,7 +246,7 @@ def read_experiment(root: str | PathLike[str], seeds: Sequence[int] | None = Non
     if not folders:
         raise InvalidInputError(
             f"{str(root)!r} holds no rows: folders seedN/results (ours) or results_*_seedN (the release's) "
-            f"with files *{SUFFIX} are looked for"
+            f"with files *{ROWS} are looked for"
         )
     wanted = sorted(folders) if seeds is None else sorted(set(seeds))
     return Experiment(root, tuple(read_seed(folders[seed], seed) for seed in wanted))
@@ -269,15 +265,10 @@ def read_probes(folder: str | PathLike[str]) -> list[dict[str, Any]] | None:
     return [dict(row) for row in read_lines(path, retrieved=False).rows]
 
 
-def _seed_of(folder: Path) -> int | None:
-    match = _SEED_FOLDER.search(folder.name.lower())
-    return int(match[1]) if match else None
-
-
 def _results(folder: Path) -> Path | None:
     """Return where the rows of a seed's folder are: in it, or in its folder ``results``."""
     for place in (folder / "results", folder):
-        if place.is_dir() and next(place.glob(f"*{SUFFIX}"), None) is not None:
+        if place.is_dir() and next(place.glob(f"*{ROWS}"), None) is not None:
             return place
     return None
 
@@ -318,7 +309,7 @@ def _method_name(path: Path, row: Mapping[str, Any]) -> str:
         return _NAME_OF[path.name]
     if isinstance(row.get("method"), str):
         return str(row["method"])
-    alias = path.name.removesuffix(SUFFIX)
+    alias = path.name.removesuffix(ROWS)
     return next((method.name for method in METHODS.values() if method.alias == alias), alias)
 
 
