@@ -161,6 +161,11 @@ class Expander:
             expansions.append(_expansion(question, answers, count, counted, paid))
         return expansions
 
+    def requests(self, question: str, K: int | None = None, P: int | None = None) -> list[Request]:
+        """Return what `expand` asks the generator about one question, where nothing of it is cached."""
+        pairs = self._requests(question, self.K if K is None else K, self.P if P is None else P)
+        return [pair[1] for pair in pairs if pair is not None]
+
     def _requests(self, question: str, K: int, P: int) -> list[tuple[bytes, Request] | None]:
         """Return (cache key, request) for traces and for paraphrases; None for a kind that is not wanted."""
         trace, paraphrase = self._temperatures

@@ -205,7 +205,8 @@ def _pairs(weights: Any) -> tuple[tuple[str, float], ...] | None:
 
 
 def _gate_fields(gate: Gate) -> dict[str, Any]:
-    return {field.name: getattr(gate, field.name) for field in fields(gate)}  # type: ignore[arg-type]
+    known = fields(gate)  # type: ignore[arg-type]
+    return {field.name: getattr(gate, field.name) for field in known if field.init}
 
 
 _ALL = (TRACES, PARAPHRASES)
@@ -253,7 +254,7 @@ def get_method(method: str | Method, **numbers: Any) -> Method:
     Examples
     --------
     >>> get_method("sqe", threshold=0.6).gate
-    ThresholdGate(threshold=0.6, signal='top1')
+    ThresholdGate(threshold=0.6, signal='top1', direction='below')
     >>> get_method("traces", K=1).list_names
     ('question dense', 'trace 1 dense', 'trace 1 bm25')
     """

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sqe_fast._engine.clock import Clock
 from sqe_fast._engine.lists import Looked, Places, empty_hits, with_blank
+from sqe_fast._engine.quote import quoter
 from sqe_fast._engine.searcher import Searcher
-from sqe_fast.gate.gates import Decide
+from sqe_fast.gate.gates import Asking, Decide, choose
 from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS, Evidence, compute_signals
 from sqe_fast.hits import Hits
 from sqe_fast.methods import Method
@@ -108,6 +109,7 @@ def ask(
     decides: Sequence[Decide],
     wanted: Wanted,
     searcher: Searcher,
+    expander: object,
     beside: Executor,
 ) -> Asked:
     """Run the first stage: one encoding of the distinct questions, while BM25 runs in `beside`."""
@@ -122,8 +124,10 @@ def ask(
         hits, vectors = _search(distinct, wanted, searcher, clock, beside)
     with clock.room("gate"):
         signals = _signals(distinct, hits, vectors, which, wanted, searcher)
-        # The gate sees every question, blank ones too: a random gate draws for each.
-        gated = [decide(signals, len(questions)) & (which >= 0) for decide in decides]
+        gated = [
+            choose(decide, Asking(signals, which >= 0, quoter(expander, method, methods, questions)))
+            for method, decide in zip(methods, decides, strict=True)
+        ]
         make = _to_make(methods, gated, which, len(distinct))
     blank = "the question is empty" if stored else "the store is empty"
     return Asked(questions, targets, distinct, which, blank, hits, signals, gated, make, clock, vectors)

@@ -15,6 +15,7 @@ from sqe_fast._engine.ask import Asked, Wanted, ask
 from sqe_fast._engine.probes import Expands, Expansions, expand, look_up
 from sqe_fast._engine.searcher import Searcher
 from sqe_fast.batch import SearchBatch
+from sqe_fast.gate.gates import Payee
 from sqe_fast.gate.signals import DENSE_SIGNALS
 from sqe_fast.methods import Method
 from sqe_fast.store import Snapshot
@@ -59,7 +60,14 @@ class Pass:
     def ask(self, chunk: Chunk, beside: Executor) -> Asked:
         """Encode and look up the questions, and let the gates decide."""
         return ask(
-            chunk.questions, chunk.targets, self._methods, self._decides, self._wanted, self._searcher, beside
+            chunk.questions,
+            chunk.targets,
+            self._methods,
+            self._decides,
+            self._wanted,
+            self._searcher,
+            self._expander,
+            beside,
         )
 
     def expand(self, asked: Asked) -> Expansions:
@@ -77,6 +85,9 @@ class Pass:
                 methods, asked.gated, asked, expansions, lists, targets, self._searcher, self._threads
             )
             names = _names(answers, snapshot)
+        for decide, found in zip(self._decides, answers, strict=True):
+            if isinstance(decide, Payee):
+                decide.paid(found.usage)
         now = time.perf_counter()
         seconds = {**asked.clock.seconds, "total": now - self._last}
         self._last = now

@@ -66,6 +66,10 @@ class RecordedGenerator:
             verbatim=True,
         )
 
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return what each request costs, which a recording knows; see `Bounded`."""
+        return [(answer.prompt_tokens, answer.completion_tokens) for answer in self.generate(requests)]
+
     def close(self) -> None:
         """Do nothing: no model is held."""
 
