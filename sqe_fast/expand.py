@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqe_fast._checks import check_int, check_number, check_texts
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
@@ -29,8 +30,8 @@ class Expansion:
     traces, paraphrases : tuple of str
         What was made; either may hold fewer than asked, or none.
     usage : Usage
-        Of this one question (length 1). What a cache answered, and a question repeated within one call,
-        costs nothing.
+        Of this one question (length 1). A question repeated within one call costs nothing, nor does what a
+        cache answered, unless the expander has `count_cached`.
     cached : bool
         All of it came without a call: from the cache, or from the same question earlier in the call.
     error : str or None
@@ -41,6 +42,9 @@ class Expansion:
         The part of `usage` that each kind ("traces", "paraphrases") took.
     problems : mapping of str to str
         For each kind that failed or is short, the reason.
+    seconds : mapping of str to float
+        For each kind, its equal share of the wall time of the call that made it, whenever that was; a kind
+        of which that is not known is left out.
     """
 
     question: str
@@ -52,6 +56,7 @@ class Expansion:
     notes: tuple[str, ...] = ()
     costs: Mapping[str, Usage] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def probes(self) -> tuple[str, ...]:
@@ -80,6 +85,7 @@ class Expander:
         paraphrase_temperature: float = 0.5,
         max_new_tokens: int = 256,
         seed: int | None = None,
+        count_cached: bool = False,
     ) -> None:
         """Set what is asked for.
 
@@ -93,6 +99,9 @@ class Expander:
             Hypothetical traces and paraphrases of each question; 0 leaves a kind out.
         trace_temperature, paraphrase_temperature, max_new_tokens, seed
             How they are sampled.
+        count_cached
+            Let what the cache answers cost what it did when it was made, as the tables of an experiment need
+            after a run that was taken up again; `Expansion.cached` still tells that nothing was paid.
         """
         if not isinstance(generator, Generator):
             raise InvalidTypeError(
@@ -108,6 +117,7 @@ class Expander:
         )
         self._max_new_tokens = check_int("max_new_tokens", max_new_tokens, 1)
         self._seed = None if seed is None else check_int("seed", seed, 0, 2**63 - 1)
+        self._count_cached = bool(count_cached)
 
     def expand(
         self,
@@ -139,13 +149,16 @@ class Expander:
         if self.cache is not None:
             self.cache.put(made)
         unpaid = set(made)
+        uncounted = {*made, *kept} if self._count_cached else set(made)
         expansions = []
         for question, pairs, count in zip(asked, wanted, counts, strict=True):
             keys = [None if pair is None else pair[0] for pair in pairs]
             answers = [None if key is None else made.get(key) or kept[key] for key in keys]
-            paid = [key in unpaid for key in keys]
+            paid = any(key in unpaid for key in keys)
+            counted = [key in uncounted for key in keys]
             unpaid.difference_update(key for key in keys if key is not None)
-            expansions.append(_expansion(question, answers, count, paid))
+            uncounted.difference_update(key for key in keys if key is not None)
+            expansions.append(_expansion(question, answers, count, counted, paid))
         return expansions
 
     def requests(self, question: str, K: int | None = None, P: int | None = None) -> list[Request]:
@@ -165,7 +178,12 @@ class Expander:
         return [None if r is None else (cache_key(name, VERSION, r), r) for r in requests]
 
     def _generate(self, requests: Sequence[Request]) -> list[Generation]:
-        return self.generator.generate(requests) if requests else []
+        if not requests:
+            return []
+        start = time.perf_counter()
+        made = self.generator.generate(requests)
+        share = (time.perf_counter() - start) / len(requests)
+        return [replace(answer, seconds=share) for answer in made]
 
 
 def _counts(name: str, value: int | Sequence[int] | None, own: int, most: int, n: int) -> list[int]:
@@ -180,19 +198,25 @@ def _counts(name: str, value: int | Sequence[int] | None, own: int, most: int, n
 
 
 def _expansion(
-    question: str, answers: Sequence[Generation | None], counts: tuple[int, int], paid: Sequence[bool]
+    question: str,
+    answers: Sequence[Generation | None],
+    counts: tuple[int, int],
+    counted: Sequence[bool],
+    paid: bool,
 ) -> Expansion:
-    """Parse both answers of a question; `paid` tells which of them cost something here."""
+    """Parse both answers of a question; `counted` tells whose cost counts here, `paid` if any was made."""
     made: list[tuple[str, ...]] = []
     errors, notes = [], []
-    costs, problems = {}, {}
+    costs, problems, seconds = {}, {}, {}
     parses = (_traces, _paraphrases)
-    for kind, parse, answer, wish, new in zip(KINDS, parses, answers, counts, paid, strict=True):
+    for kind, parse, answer, wish, new in zip(KINDS, parses, answers, counts, counted, strict=True):
         texts = parse(answer, wish) if answer is not None else ()
         made.append(texts)
         if answer is None:
             continue
         costs[kind] = _usage([answer] if new else [])
+        if answer.seconds is not None:
+            seconds[kind] = answer.seconds
         if len(texts) < wish:
             notes.append(f"{kind}: {len(texts)} of {wish}")
             problems[kind] = f"{len(texts)} of {wish}"
@@ -203,12 +227,13 @@ def _expansion(
         question,
         made[0],
         made[1],
-        _usage([answer for answer, new in zip(answers, paid, strict=True) if answer and new]),
-        cached=bool(costs) and not any(paid),
+        _usage([answer for answer, new in zip(answers, counted, strict=True) if answer and new]),
+        cached=bool(costs) and not paid,
         error="; ".join(errors) or None,
         notes=tuple(notes),
         costs=costs,
         problems=problems,
+        seconds=seconds,
     )
 
 

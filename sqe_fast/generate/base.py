@@ -100,6 +100,8 @@ class Generation:
         The texts are probes as they stand (a recording), not a model's words to be parsed.
     error : str or None
         Why the request failed, or lacks samples.
+    seconds : float or None
+        Its equal share of the wall time of the call that it was made in; None: not measured.
     """
 
     texts: tuple[str, ...] = ()
@@ -111,6 +113,7 @@ class Generation:
     estimated: bool = False
     verbatim: bool = False
     error: str | None = None
+    seconds: float | None = None
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:

@@ -50,7 +50,7 @@ def test_they_are_those_of_the_evidence(store, encoder):
         snapshot.bm25.search(QUESTIONS, 20),
         questions=QUESTIONS,
         queries=queries,
-        corpus=Corpus(snapshot.vectors, snapshot.bm25, dense.search),
+        corpus=Corpus(snapshot.vectors, snapshot.bm25, dense.search, dense.scores),
     )
     for name, values in compute_signals(SIGNALS, evidence).items():
         assert np.array_equal(batch.signals[name], values), name
