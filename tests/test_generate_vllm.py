@@ -63,6 +63,21 @@ def test_one_call_counts_samples_and_cached_tokens(engine):
     assert engine.generate([]) == []
 
 
+def test_a_begun_answer_is_found_in_the_prefix_cache_and_stops_are_told(engine):
+    prompt = PREFIX + "Count from one to nine in words."
+    whole = engine.generate([Request.of(prompt, max_new_tokens=24)])[0]
+    ids = engine._tokenizer(whole.texts[0], add_special_tokens=False)["input_ids"]
+    begun = engine._tokenizer.decode(ids[:8])
+    rest = engine.generate([Request.of(prompt, prefill=begun, max_new_tokens=6)])[0]
+    assert rest.prompt_tokens == whole.prompt_tokens + 8
+    assert 100 < rest.cached_tokens <= whole.prompt_tokens
+    word = whole.texts[0][5:8]
+    cut = engine.generate([Request.of(prompt, max_new_tokens=24, stop=(word,))])[0]
+    assert (whole.stopped_at, cut.stopped_at) == ((None,), (word,))
+    assert engine.count_tokens([whole.texts[0], ""]) == [len(ids), 0]
+    assert engine.window == 1024
+
+
 def test_a_seed_repeats_the_samples(engine):
     request = Request.of("Name a colour.", n=2, temperature=1.0, max_new_tokens=6, seed=11)
     assert engine.generate([request])[0].texts == engine.generate([request])[0].texts

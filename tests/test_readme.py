@@ -152,6 +152,18 @@ def test_the_gates_example_runs(folder):
     assert 0 < names["budget"].run.spent <= 20_000
 
 
+def test_the_agents_example_runs(folder):
+    from sqe_fast.agent.replay import RecordedPolicy
+
+    shutil.copy(SAMPLE / "episodes.jsonl", "corpus.jsonl")
+    turns = ["<think>t</think><search>note ## emoji</search>", "<think>t</think><answer>Jane Austen</answer>"]
+    generator = RecordedPolicy({}, default=turns)
+    names = {"generator": generator}
+    exec(block("Search agents", "python"), names)
+    assert names["rollouts"][0].turns[0].hits[0]
+    assert names["score"]("table", names["rollouts"][0], ["Jane Austen"]).total == 1.0
+
+
 def test_the_bm25_example_runs(folder):
     names = {}
     exec(block("BM25", "python"), names)

@@ -33,6 +33,7 @@ def cache_key(generator: str, version: str, request: Request) -> bytes:
         request.max_new_tokens,
         request.seed,
         list(request.stop),
+        *([request.prefill] if request.prefill else []),
     ]
     # ASCII escapes: a lone surrogate in a question has no UTF-8.
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).digest()

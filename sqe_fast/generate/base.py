@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from sqe_fast._checks import check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["Bounded", "Generation", "Generator", "Message", "Request", "check_requests"]
+__all__ = ["Bounded", "Generation", "Generator", "Message", "Request", "TokenCounter", "check_requests"]
 
 ROLES = ("system", "user", "assistant")
 
@@ -49,6 +49,10 @@ class Request:
     question, kind : str
         What the prompt was made from and what for ("traces", "paraphrases"): not sent to a model, but what
         a recording is looked up by.
+    prefill : str
+        What the answer already begins with: the model goes on from there, and the samples are what follows.
+    key : str
+        Which of several prompts of one question this is; as `question`, for recordings only.
     """
 
     messages: tuple[Message, ...]
@@ -59,6 +63,8 @@ class Request:
     stop: tuple[str, ...] = ()
     question: str = ""
     kind: str = ""
+    prefill: str = ""
+    key: str = ""
 
     def __post_init__(self) -> None:
         if not self.messages or not all(isinstance(m, Message) for m in self.messages):
@@ -68,6 +74,8 @@ class Request:
         check_int("max_new_tokens", self.max_new_tokens, 1)
         if self.seed is not None:
             check_int("seed", self.seed, 0, 2**63 - 1)
+        if not isinstance(self.prefill, str):
+            raise InvalidTypeError(f"Request: prefill must be a str; got {describe(self.prefill)}")
 
     @classmethod
     def of(cls, prompt: str, **settings: Any) -> Request:
@@ -102,6 +110,9 @@ class Generation:
         Why the request failed, or lacks samples.
     seconds : float or None
         Its equal share of the wall time of the call that it was made in; None: not measured.
+    stopped_at : tuple of (str or None)
+        For each sample the text of `Request.stop` that ended it, None where none did; empty where the engine
+        does not tell.
     """
 
     texts: tuple[str, ...] = ()
@@ -114,6 +125,7 @@ class Generation:
     verbatim: bool = False
     error: str | None = None
     seconds: float | None = None
+    stopped_at: tuple[str | None, ...] = ()
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:
@@ -127,7 +139,9 @@ class Generation:
 class Generator(Protocol):
     """Anything that answers requests.
 
-    `name` tells the engine and the model, as in "vllm:Qwen/Qwen3-8B": it is part of a cache's key.
+    `name` tells the engine and the model, as in "vllm:Qwen/Qwen3-8B": it is part of a cache's key. One that
+    knows its tokenizer is a `TokenCounter` too, and one that knows its longest prompt and answer together has
+    it as `window`.
     """
 
     name: str
@@ -151,6 +165,15 @@ class Bounded(Protocol):
 
     def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
         """Return for each request the tokens of its prompt, and the most that all its samples can have."""
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """A generator that can count its own tokens."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text, without any that a prompt adds around it."""
         ...
 
 
