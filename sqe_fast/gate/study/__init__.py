@@ -14,10 +14,12 @@ from sqe_fast.gate.study.folds import (
     Rule,
     Score,
     best_signal,
+    by_gate,
     by_signal,
     cross_validate,
     fit_cut,
     folds_of,
+    learned,
 )
 from sqe_fast.gate.study.outcomes import AXES, Outcomes
 from sqe_fast.gate.study.power import Power, auc, power
@@ -36,6 +38,7 @@ __all__ = [
     "auc",
     "best_signal",
     "budget_weights",
+    "by_gate",
     "by_signal",
     "contrast",
     "contrast_with_random",
@@ -44,6 +47,7 @@ __all__ = [
     "fit_cut",
     "folds_of",
     "hits_of",
+    "learned",
     "oracle_curve",
     "outcomes_of_batches",
     "outcomes_of_rows",

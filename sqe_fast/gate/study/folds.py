@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqe_fast._checks import check_int, check_number
-from sqe_fast.errors import InvalidInputError
+from sqe_fast._checks import check_int, check_number, describe
+from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.gate.gates import Gate, LearnedGate, RateGate, StreamingGate, ThresholdGate
+from sqe_fast.gate.learned import fit_gain
 from sqe_fast.gate.study.contrast import RESAMPLES, expected_hits
 from sqe_fast.gate.study.curves import budget_weights
 from sqe_fast.gate.study.outcomes import Floats, Outcomes
 from sqe_fast.stats import BootstrapResult, paired_bootstrap
 
-__all__ = [
-    "Cut",
-    "Held",
-    "Rule",
-    "Score",
-    "best_signal",
-    "by_signal",
-    "cross_validate",
-    "fit_cut",
-    "folds_of",
-]
+__all__ = ["Cut", "Held", "Rule", "Score", "best_signal", "by_gate", "by_signal"]
+__all__ += ["cross_validate", "fit_cut", "folds_of", "learned"]
 
 Score = Callable[[Outcomes], Floats]
 """From n questions to their scores; the lower, the sooner a question is expanded."""
@@ -42,6 +36,40 @@ def by_signal(name: str, descending: bool = False) -> Rule:
         return -values if descending else values
 
     return lambda _: score
+
+
+def by_gate(gate: Gate) -> Rule:
+    """Return the rule that ranks by what a gate ranks by, whatever its threshold or rate.
+
+    Raises
+    ------
+    InvalidTypeError
+        The gate ranks by nothing: it draws, or does the same for every question.
+    """
+    if isinstance(gate, ThresholdGate):
+        return by_signal(gate.signal, gate.direction == "above")
+    if isinstance(gate, LearnedGate):
+        model = gate.model
+        return lambda _: lambda outcomes: -model.predict(_values(outcomes, model.names))
+    if isinstance(gate, (RateGate, StreamingGate)):
+        scored = gate
+        return lambda _: lambda outcomes: -scored.need(_values(outcomes, scored.signals))
+    raise InvalidTypeError(f"gate must rank questions; got {describe(gate)}")
+
+
+def learned(names: Sequence[str] | None = None, **settings: Any) -> Rule:
+    """Return the rule that fits a `GainModel`; signals and settings as for `sqe_fast.gate.fit_gain`."""
+
+    def fit(train: Outcomes) -> Score:
+        chosen = tuple(train.signals) if names is None else tuple(names)
+        model = fit_gain(_values(train, chosen), train.gain, **settings)
+        return lambda outcomes: -model.predict(_values(outcomes, chosen))
+
+    return fit
+
+
+def _values(outcomes: Outcomes, names: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    return {name: outcomes.signal(name).astype(np.float32) for name in names}
 
 
 def best_signal(names: Iterable[str], share: float) -> Rule:
