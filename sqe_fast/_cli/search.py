@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqe_fast.engine import Engine
     from sqe_fast.store import MemoryStore
 
-__all__ = ["search"]
+__all__ = ["make_engine", "open_store", "search"]
 
 FOUND, NOTHING = 0, 1
 
@@ -109,18 +109,18 @@ def search(
         chosen = get_method(method, k=k, **given)  # a mistake is told before anything is loaded
     asked = iter([Query("1", question)]) if question is not None else read_queries(queries or "-")
     with ExitStack() as stack:
-        opened = stack.enter_context(_open(store, device))
+        opened = stack.enter_context(open_store(store, device))
         if method is None:
             plain = "hybrid" if opened.settings["encoder"] else "bm25"
             chosen = get_method("sqe" if generator else plain, k=k, **given)
-        engine = _engine(opened, generator if chosen.expands else None, cache, chunk, device, stack)
+        engine = make_engine(opened, generator if chosen.expands else None, cache, chunk, device, stack)
         output = stack.enter_context(_output(engine, as_json, trec, parquet, texts, queries is not None))
         # A bar and tables would write over each other on one terminal.
         show = queries is not None and (as_json or trec or parquet is not None)
         return _answer(engine, asked, chosen, output, show)
 
 
-def _open(path: Path, device: str | None) -> MemoryStore:
+def open_store(path: Path, device: str | None) -> MemoryStore:
     from sqe_fast._cli.encoders import PinnedEncoder
     from sqe_fast.store import MemoryStore
 
@@ -128,7 +128,7 @@ def _open(path: Path, device: str | None) -> MemoryStore:
     return MemoryStore.open(path, read_only=True, encoder=PinnedEncoder(pinned, device) if pinned else None)
 
 
-def _engine(
+def make_engine(
     store: MemoryStore,
     generator: str | None,
     cache: Path | None,
