@@ -236,8 +236,8 @@ class Engine:
         work.resume()
         with ThreadPoolExecutor(1, thread_name_prefix="sqe-bm25") as beside:
             first = partial(work.ask, beside=beside)
-            third = partial(work.answer, beside=beside)
-            with closing(overlapped(stream, first, work.expand, third)) as results:
+            second = partial(work.expand, beside=beside)
+            with closing(overlapped(stream, first, second, work.answer)) as results:
                 for result in results:
                     yield result
                     work.resume()

@@ -34,6 +34,8 @@ def cache_key(generator: str, version: str, request: Request) -> bytes:
         request.seed,
         list(request.stop),
     ]
+    if request.after:  # only then: keys of caches that are there already stay what they are
+        parts.append(request.after)
     # ASCII escapes: a lone surrogate in a question has no UTF-8.
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).digest()
 
@@ -100,7 +102,8 @@ def _dump(made: Generation) -> str:
     tokens = [made.prompt_tokens, made.cached_tokens, made.completion_tokens]
     cost = [made.calls, made.seconds]
     return json.dumps(
-        [made.texts, made.finish_reasons, tokens, made.estimated, made.verbatim, cost], ensure_ascii=True
+        [made.texts, made.finish_reasons, tokens, made.estimated, made.verbatim, cost, made.traces],
+        ensure_ascii=True,
     )
 
 
@@ -117,4 +120,5 @@ def _load(value: str) -> Generation:
         estimated=estimated,
         verbatim=verbatim,
         seconds=seconds,
+        traces=sum(rest[1:]),
     )
