@@ -12,7 +12,7 @@ from sqe_fast._checks import check_int, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.gate._gates.base import Asking, ChoosingRun, Decide, Gate, Payee, Quote, Scored, TokenCounter
 from sqe_fast.gate._gates.base import choose as decision
-from sqe_fast.gate._gates.plain import AlwaysGate
+from sqe_fast.gate._gates.plain import AlwaysGate, check_gate
 from sqe_fast.usage import Usage
 
 __all__ = ["TokenBudgetGate", "TokenRun"]
@@ -60,6 +60,7 @@ class TokenBudgetGate(Scored):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_int("total", self.total, 0, MAX_TOTAL)
+        check_gate("wish", self.wish)
         if self.questions is not None:
             check_int("questions", self.questions, 1, MAX_TOTAL)
         if self.counter is not None and not callable(self.counter):

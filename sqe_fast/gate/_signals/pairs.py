@@ -74,10 +74,10 @@ def rank_biased_overlap(first: Ids, second: Ids, p: float = PERSISTENCE) -> Doub
     depth = max(first.shape[1], second.shape[1])
     if not depth:
         return np.zeros(len(first))
-    same = _same(first, second)
-    # A pair at ranks i and j counts from rank max(i, j) on.
-    rank = np.maximum(np.arange(first.shape[1])[:, None], np.arange(second.shape[1]))
-    common = np.cumsum([(same & (rank == d)).sum((1, 2)) for d in range(depth)], axis=0).T.astype(np.float64)
+    wide = [np.pad(ids, ((0, 0), (0, depth - ids.shape[1])), constant_values=-1) for ids in (first, second)]
+    # The pairs within ranks (i, j), of which the diagonal is X_1 to X_depth.
+    pairs = _same(*wide).cumsum(1, dtype=np.int32).cumsum(2, dtype=np.int32)
+    common = np.diagonal(pairs, axis1=1, axis2=2).astype(np.float64)
     lengths = np.stack([(first >= 0).sum(1), (second >= 0).sum(1)])
     short, long = lengths.min(0), lengths.max(0)
     some = short > 0
