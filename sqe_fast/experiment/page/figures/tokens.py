@@ -23,6 +23,8 @@ from sqe_fast.experiment.page.svg import FONT, Box, Canvas, Scale, text_width
 
 __all__ = ["tokens_against_recall"]
 
+LINE = 1.25 * FONT  # the height of a line of text
+
 
 def tokens_against_recall(
     tokens: Mapping[str, ArrayLike],
@@ -101,7 +103,7 @@ def tokens_against_recall(
         taken.append(box)
         if link:
             canvas.line(*places[key], *link, width=0.75, opacity=0.6)
-        canvas.text(box.x, box.y + FONT * 0.8, label)
+        canvas.text(box.x, box.y + LINE / 2 + FONT * 0.34, label)
     for key in names:
         title = f"{key}: {x[key]:.0f} tokens, {y[key]:.1f} %"
         shape = look[key].shape if key in shown else "down"
@@ -117,7 +119,7 @@ def _place(
     Candidates stand right, left, above and below at growing distance; what lies outside `frame` is
     taken.
     """
-    width, height = text_width(label), FONT
+    width, height = text_width(label), LINE
     best: tuple[float, Box, float] | None = None
     for step in range(12):
         for down in (0.0, -1.0, 1.0, -0.5, 0.5):
