@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -60,7 +60,7 @@ def curve(
     source: Path,
     signals: str | None,
     share: float,
-    axis: str,
+    axis: Literal["questions", "tokens"],
     gates: tuple[Path, ...],
     learned: bool,
     folds: int,
@@ -141,7 +141,7 @@ def _draw(
     given: Source,
     outcomes: Outcomes,
     best: dict[str, Floats],
-    axis: str,
+    axis: Literal["questions", "tokens"],
     table: Table,
     svg: Path | None,
     html: Path | None,
@@ -159,12 +159,12 @@ def _draw(
     lines = {name: score_curve(outcomes, best[name], axis).at(budget) for name in shown}
     oracle = oracle_curve(outcomes, axis).at(budget)
     if svg is not None:
-        drawn = gate_curves(budget, lines, random=(band.low, band.high), oracle=oracle, cut=given.at)
+        drawn = gate_curves(
+            budget, lines, random=(band.low, band.high), oracle=oracle, axis=axis, cut=given.at
+        )
         svg.write_text(drawn, encoding="utf-8")
     if html is not None:
         from sqe_fast.experiment.page import GateCurves, write_page
 
-        curves = GateCurves(budget, lines, (band.low, band.high), oracle, given.at)
-        write_page(
-            html, given.experiment(), [table], probes=False, curves=curves, title="Gates", cut=given.at
-        )
+        curves = GateCurves(budget, lines, (band.low, band.high), oracle, axis, given.at)
+        write_page(html, given.experiment(), [table], probes=False, curves=curves, title="Gates")
