@@ -7,6 +7,7 @@ up on other threads, and one call fuses.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -236,8 +237,8 @@ class Engine:
         work.resume()
         with ThreadPoolExecutor(1, thread_name_prefix="sqe-bm25") as beside:
             first = partial(work.ask, beside=beside)
-            third = partial(work.answer, beside=beside)
-            with closing(overlapped(stream, first, work.expand, third)) as results:
+            second = partial(work.expand, beside=beside)
+            with closing(overlapped(stream, first, second, work.answer)) as results:
                 for result in results:
                     yield result
                     work.resume()
@@ -250,6 +251,13 @@ class Engine:
             return self._searcher
 
     def _check(self, method: Method, searcher: Searcher, has_targets: bool) -> None:
+        has = searcher.snapshot.settings["bm25"]["tokenizer"]
+        if method.tokenizer is not None and has != method.tokenizer:
+            warnings.warn(
+                f"{method.name} was chosen for stores with the tokenizer {method.tokenizer!r}; this one has "
+                f"{has!r}, with which BM25 finds less of what agents write",
+                stacklevel=5,
+            )
         indexes = {index for source in method.lists + method.added for index in source.indexes}
         if "dense" in method.question_indexes | indexes:
             searcher.need_dense(method.name)

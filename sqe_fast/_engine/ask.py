@@ -48,6 +48,7 @@ class Wanted:
         )
         names = tuple(dict.fromkeys([*(DENSE_SIGNALS if "dense" in indexes else ()), *asked]))
         depths = [method.list_depth for method in methods] + [SIGNALS[name].depth for name in names]
+        depths += [accept.depth for method in methods for accept in method.accepts]
         return cls(indexes, names, max(1, min(max(depths), stored)))
 
 
@@ -74,7 +75,8 @@ class Asked:
     gated : list of bool[n]
         The decision of each method's gate.
     make : (int64[distinct], int64[distinct])
-        How many traces and paraphrases of each distinct question are to be made, for all methods together.
+        How many traces and paraphrases of each distinct question are to be made, for all methods together
+        that make them in one step.
     clock : Clock
         Of the whole chunk.
     vectors : float32[distinct, dim] or None
@@ -189,6 +191,8 @@ def _to_make(
     """Return how many traces and paraphrases each distinct question needs: the most of any method."""
     traces, paraphrases = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for method, mask in zip(methods, gated, strict=True):
+        if method.stages:
+            continue
         asked = np.unique(which[mask])
         traces[asked] = np.maximum(traces[asked], method.wants[0])
         paraphrases[asked] = np.maximum(paraphrases[asked], method.wants[1])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sqe_fast._engine.answer import Answer, answer
 from sqe_fast._engine.ask import Asked, Wanted, ask
-from sqe_fast._engine.probes import Expands, Expansions, expand, look_up
+from sqe_fast._engine.probes import Expanded, Expands, expand
 from sqe_fast._engine.searcher import Searcher
 from sqe_fast.batch import SearchBatch
 from sqe_fast.gate.gates import Payee
@@ -70,20 +70,17 @@ class Pass:
             beside,
         )
 
-    def expand(self, asked: Asked) -> Expansions:
+    def expand(self, asked: Asked, beside: Executor) -> Expanded:
         """Have the model expand what the gates let through."""
-        return expand(asked, self._expander)
+        return expand(asked, self._methods, self._expander, self._searcher, self._wanted.depth, beside)
 
-    def answer(self, asked: Asked, expansions: Expansions, beside: Executor) -> list[SearchBatch]:
+    def answer(self, asked: Asked, expanded: Expanded) -> list[SearchBatch]:
         """Look up the probes, fuse for each method, and name the hits."""
         methods = self._methods
-        lists = look_up(asked, expansions, methods, self._searcher, self._wanted.depth, beside)
         snapshot = self._searcher.snapshot
+        targets = None if asked.targets is None else _target_rows(asked.targets, snapshot)
+        answers = answer(methods, asked, expanded, targets, self._threads)
         with asked.clock.room("fuse"):
-            targets = None if asked.targets is None else _target_rows(asked.targets, snapshot)
-            answers = answer(
-                methods, asked.gated, asked, expansions, lists, targets, self._searcher, self._threads
-            )
             names = _names(answers, snapshot)
         for decide, found in zip(self._decides, answers, strict=True):
             if isinstance(decide, Payee):
@@ -115,6 +112,10 @@ def _batch(
         signals={name: asked.signals[name] for name in dict.fromkeys(seen)},
         lists=method.list_names,
         lengths=found.lengths,
+        weights=found.weights,
+        refused=found.refused,
+        evidence=found.evidence,
+        steps=found.steps,
         problems=found.problems,
         usage=found.usage,
         seconds=dict(seconds),

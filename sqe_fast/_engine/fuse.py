@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._engine.lists import Lists, empty_hits
-from sqe_fast._engine.searcher import Searcher
+from sqe_fast._engine.table import BLOCK_BYTES, Table
 from sqe_fast.fusion import fuse_rows, rrf
 from sqe_fast.hits import Hits
 from sqe_fast.methods import Method
 
 __all__ = ["Job", "fuse"]
-
-BLOCK_BYTES = 2**26
-"""Of the score rows that are held at a time: whatever the number of questions, at least those of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +42,13 @@ class Job:
         object.__setattr__(self, "out", empty_hits(len(self.taken), self.method.k))
 
 
-def fuse(jobs: Sequence[Job], lists: Lists, searcher: Searcher, threads: int | None) -> list[Hits]:
+def fuse(jobs: Sequence[Job], table: Table, threads: int | None) -> list[Hits]:
     """Return the answers of each job: a single list as it is, several fused.
 
     Score rows are made once for all jobs, for a block of questions at a time.
     """
     whole = []
+    lists = table.lists({})
     for job in jobs:
         several = _single(job, lists)
         if len(several) and job.method.fusion == "rrf":
@@ -58,7 +56,7 @@ def fuse(jobs: Sequence[Job], lists: Lists, searcher: Searcher, threads: int | N
         elif len(several):
             whole.append((job, several))
     if whole:
-        _scores(whole, lists, searcher, threads)
+        _scores(whole, table, threads)
     return [job.out for job in jobs]
 
 
@@ -88,10 +86,8 @@ def _ranks(job: Job, several: NDArray[np.int64], lists: Lists, threads: int | No
     job.out.ids[several], job.out.scores[several] = fused.ids, fused.scores
 
 
-def _scores(
-    jobs: Sequence[tuple[Job, NDArray[np.int64]]], lists: Lists, searcher: Searcher, threads: int | None
-) -> None:
-    documents = len(searcher.snapshot)
+def _scores(jobs: Sequence[tuple[Job, NDArray[np.int64]]], table: Table, threads: int | None) -> None:
+    documents = len(table.searcher.snapshot)
     # Twice the lists of the widest job: the table of distinct rows, and what is gathered of it.
     held = 8 * documents * max(job.taken.shape[1] for job, _ in jobs)
     size = max(1, BLOCK_BYTES // max(1, held))
@@ -102,16 +98,16 @@ def _scores(
         wanted = wanted[wanted >= 0]
         if not len(wanted):
             continue
-        table = _table(wanted, lists, searcher)
+        scores = table.score_rows(wanted)
         for job, at in parts:
-            _block(job, at, wanted, table, threads)
+            _block(job, at, wanted, scores, threads)
 
 
 def _block(
     job: Job,
     at: NDArray[np.int64],
     wanted: NDArray[np.int32],
-    table: NDArray[np.float32],
+    scores: NDArray[np.float32],
     threads: int | None,
 ) -> None:
     """Fuse some questions; those of one number of lists go together, so that no row is empty."""
@@ -124,22 +120,5 @@ def _block(
         mask = present[of_count]
         rows = np.searchsorted(wanted, job.taken[own][mask].reshape(-1, count))
         weights = None if job.weights is None else job.weights[own][mask].reshape(-1, count)
-        found = fuse_rows(table[rows], how, weights, job.method.k, threads)
+        found = fuse_rows(scores[rows], how, weights, job.method.k, threads)
         job.out.ids[own], job.out.scores[own] = found.ids, found.scores
-
-
-def _table(wanted: NDArray[np.int32], lists: Lists, searcher: Searcher) -> NDArray[np.float32]:
-    """Return float32[len(wanted), documents]: every document's score for those rows of `lists`."""
-    table = np.empty((len(wanted), len(searcher.snapshot)), np.float32)
-    start = 0
-    for part in lists.parts:
-        first, last = np.searchsorted(wanted, (start, start + len(part.hits)))
-        places = wanted[first:last] - start
-        start += len(part.hits)
-        if not len(places):
-            continue
-        if part.vectors is not None:
-            table[first:last] = searcher.dense_rows(part.vectors[places])
-        else:
-            table[first:last] = searcher.bm25_rows([part.texts[place] for place in places.tolist()])
-    return table

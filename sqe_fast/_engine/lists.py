@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sqe_fast.hits import Hits
 
-__all__ = ["Lists", "Looked", "Places", "empty_hits", "with_blank"]
+__all__ = ["Lists", "Looked", "Places", "empty_hits", "wide", "with_blank"]
 
 ABSENT = -1
 
@@ -24,6 +24,12 @@ def with_blank(hits: Hits) -> Hits:
     """Return `hits` with a row without hits behind: what the place -1, no text, leads to."""
     blank = empty_hits(1, hits.ids.shape[1])
     return Hits(np.concatenate([hits.ids, blank.ids]), np.concatenate([hits.scores, blank.scores]))
+
+
+def wide(rows: NDArray[np.int32], width: int) -> NDArray[np.int32]:
+    """Return the first `width` columns, made up with -1 where there are fewer."""
+    missing = width - rows.shape[1]
+    return np.pad(rows, ((0, 0), (0, missing)), constant_values=ABSENT) if missing > 0 else rows[:, :width]
 
 
 class Places:
@@ -77,32 +83,18 @@ class Lists:
         Hits in each.
     rows : mapping of (probe, index) to int32[distinct + 1, width]
         For each distinct question, and behind them for no question, the row of each list; -1: not there.
-    parts : sequence of Looked
-        The searches that the table joins, in the order of its rows.
     """
 
     hits: Hits
     counts: NDArray[np.int32]
     rows: Mapping[tuple[str, str], NDArray[np.int32]]
-    parts: Sequence[Looked] = ()
 
     @classmethod
-    def join(
-        cls,
-        parts: Sequence[Looked],
-        places: Sequence[Mapping[tuple[str, str], NDArray[np.int32]]],
-        depth: int,
-    ) -> Lists:
-        """Join searches: the places of each part count from its own first row."""
-        rows: dict[tuple[str, str], NDArray[np.int32]] = {}
-        start = 0
-        for part, of_part in zip(parts, places, strict=True):
-            for key, place in of_part.items():
-                rows[key] = np.where(place >= 0, place + np.int32(start), np.int32(ABSENT))
-            start += len(part.hits)
-        blank = empty_hits(1, depth)  # what the place -1 reads, if only to be thrown away
+    def join(cls, parts: Sequence[Looked], depth: int) -> Lists:
+        """Join searches, in order, and a list without hits behind them: what the row -1 reads."""
+        blank = empty_hits(1, depth)
         hits = Hits(
             np.concatenate([*(part.hits.ids for part in parts), blank.ids]),
             np.concatenate([*(part.hits.scores for part in parts), blank.scores]),
         )
-        return cls(hits, hits.counts, rows, parts)
+        return cls(hits, hits.counts, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sqe_fast.gate.accept import PROBE_SIGNALS, Accept, Rule
 from sqe_fast.gate.gates import (
     AlwaysGate,
     Asking,
@@ -22,7 +23,9 @@ from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS, Corpus, Evidence, Sign
 
 __all__ = [
     "DENSE_SIGNALS",
+    "PROBE_SIGNALS",
     "SIGNALS",
+    "Accept",
     "AlwaysGate",
     "Asking",
     "Corpus",
@@ -36,6 +39,7 @@ __all__ = [
     "OracleGate",
     "RandomGate",
     "RateGate",
+    "Rule",
     "Signal",
     "StreamingGate",
     "ThresholdGate",

@@ -47,12 +47,17 @@ class Request:
     stop : tuple of str
         Texts that end a sample; not part of it.
     question, kind : str
-        What the prompt was made from and what for ("traces", "paraphrases"): not sent to a model, but what
-        a recording is looked up by.
+        What the prompt was made from and what for ("traces", "paraphrases", or "joint" for both): not sent
+        to a model, but what a recording is looked up by.
     prefill : str
         What the answer already begins with: the model goes on from there, and the samples are what follows.
     key : str
         Which of several prompts of one question this is; as `question`, for recordings only.
+    after : int
+        Samples that the same prompt has given before and that are not wanted again: a recording answers with
+        those behind them, and a cache keeps the answers apart.
+    want : (int, int)
+        Of a joint request: the traces and paraphrases that its one sample is to hold.
     """
 
     messages: tuple[Message, ...]
@@ -65,6 +70,8 @@ class Request:
     kind: str = ""
     prefill: str = ""
     key: str = ""
+    after: int = 0
+    want: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         if not self.messages or not all(isinstance(m, Message) for m in self.messages):
@@ -72,6 +79,7 @@ class Request:
         check_int("n", self.n, 1)
         check_number("temperature", self.temperature, 0, 10)
         check_int("max_new_tokens", self.max_new_tokens, 1)
+        check_int("after", self.after, 0)
         if self.seed is not None:
             check_int("seed", self.seed, 0, 2**63 - 1)
         if not isinstance(self.prefill, str):
@@ -106,6 +114,8 @@ class Generation:
         The counts are not the engine's own.
     verbatim : bool
         The texts are probes as they stand (a recording), not a model's words to be parsed.
+    traces : int
+        Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     error : str or None
         Why the request failed, or lacks samples.
     seconds : float or None
@@ -113,6 +123,8 @@ class Generation:
     stopped_at : tuple of (str or None)
         For each sample the text of `Request.stop` that ended it, None where none did; empty where the engine
         does not tell.
+    traces : int
+        Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     """
 
     texts: tuple[str, ...] = ()
@@ -126,6 +138,7 @@ class Generation:
     error: str | None = None
     seconds: float | None = None
     stopped_at: tuple[str | None, ...] = ()
+    traces: int = 0
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:

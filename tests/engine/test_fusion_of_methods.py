@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("faiss")
@@ -137,6 +137,7 @@ def test_only_the_ratios_of_weights_count(small, power, fusion):
     assert small.search(QUESTIONS, method).ids == small.search(QUESTIONS, replace(method, weights=scaled)).ids
 
 
+@settings(deadline=None)
 @given(order=st.permutations(range(len(QUESTIONS))), chunk=st.integers(1, 16))
 def test_neither_order_nor_chunks_of_questions_count(small, order, chunk):
     batch = small.search(QUESTIONS, TWO)

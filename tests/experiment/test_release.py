@@ -146,7 +146,7 @@ def replaced(documents, node, value):
     return documents
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_changed_digit_is_found_and_named(release, pinned, data):
     """Files are drawn first, so that the large grids do not take all examples."""

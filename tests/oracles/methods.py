@@ -92,3 +92,80 @@ LIST_SIGNALS = {"drop": drop, "gap": gap, "spread": spread, "peak": peak}
 
 def recall(ids, targets, at):
     return 100 * float(np.mean([t in found[:at] for found, t in zip(ids, targets, strict=True)]))
+
+
+class Probes:
+    """The signals of one probe, restated over a `Plain`; `texts` are those of the store."""
+
+    def __init__(self, plain, texts, tokenize):
+        self.plain = plain
+        self.tokens = [set(tokenize(text)) for text in texts]
+        self.tokenize = tokenize
+
+    def top1(self, index, text):
+        best = self.plain.top(index, text, 1)
+        return float(self.plain.row(index, text)[best[0]]) if best else -np.inf
+
+    def z(self, index, text):
+        row = self.plain.row(index, text).astype(float)
+        return (
+            (self.top1(index, text) - row.mean()) / row.std() if self.top1(index, text) > -np.inf else -np.inf
+        )
+
+    def lift(self, text, question):
+        ends = [self.top1(index, one) for index in ("dense", "bm25") for one in (text, question)]
+        if ends[0] == -np.inf or ends[2] <= 0:
+            return -np.inf
+        if ends[3] <= 0:
+            return np.inf
+        return (ends[0] - ends[1]) / self.plain.row("dense", question).astype(float).std() + np.log2(
+            ends[2] / ends[3]
+        )
+
+    def idf_share(self, text):
+        best = self.plain.top("bm25", text, 1)
+        held = whole = 0.0
+        for token in set(self.tokenize(text)):
+            df = sum(token in document for document in self.tokens)
+            idf = np.log(1 + (len(self.tokens) - df + 0.5) / (df + 0.5))
+            whole += idf
+            held += idf if best and token in self.tokens[best[0]] else 0.0
+        return held / whole if whole else 0.0
+
+    def common(self, one, other):
+        mine, theirs = self.plain.top(*one, 10), self.plain.top(*other, 10)
+        return len(set(mine) & set(theirs)) / max(len(mine), 1)
+
+    def value(self, signal, text, question, others):
+        """`others` are the other probes of the same kind."""
+        if signal == "agreement":
+            shares = [self.common(("dense", text), ("dense", other)) for other in others]
+            return max(shares) if shares else np.nan
+        if signal == "lift":
+            return self.lift(text, question)
+        if signal == "overlap":
+            return self.common(("dense", text), ("dense", question))
+        return {
+            "top1": lambda: self.top1("dense", text),
+            "bm25_top1": lambda: self.top1("bm25", text),
+            "top1_z": lambda: self.z("dense", text),
+            "bm25_z": lambda: self.z("bm25", text),
+            "idf_share": lambda: self.idf_share(text),
+            "dense_bm25": lambda: self.common(("dense", text), ("bm25", text)),
+        }[signal]()
+
+    def weight(self, accept, text, question, others):
+        weights = []
+        for rule in accept.rules:
+            value = self.value(rule.signal, text, question, others)
+            if rule.over_question:
+                value -= self.value(rule.signal, question, question, [])
+            if np.isnan(value):
+                weights.append(1.0)
+            elif rule.width == 0:
+                weights.append(float(value >= rule.at_least))
+            else:
+                share = (value - rule.at_least + rule.width) / (2 * rule.width)
+                share = min(max(share, 0.0), 1.0)
+                weights.append(3 * share**2 - 2 * share**3)
+        return min(weights) if accept.combine == "all" else max(weights)

@@ -2,66 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqe_fast._checks import check_int, check_number
-from sqe_fast.errors import InvalidInputError
+from sqe_fast._checks import check_int
 from sqe_fast.gate.study.contrast import RESAMPLES, expected_hits
 from sqe_fast.gate.study.curves import budget_weights
 from sqe_fast.gate.study.outcomes import Floats, Outcomes
+from sqe_fast.gate.study.rankings import Rule
 from sqe_fast.stats import BootstrapResult, paired_bootstrap
 
-__all__ = [
-    "Cut",
-    "Held",
-    "Rule",
-    "Score",
-    "best_signal",
-    "by_signal",
-    "cross_validate",
-    "fit_cut",
-    "folds_of",
-]
-
-Score = Callable[[Outcomes], Floats]
-"""From n questions to their scores; the lower, the sooner a question is expanded."""
-
-Rule = Callable[[Outcomes], Score]
-"""From the questions that may be looked at to the score that is fitted on them."""
-
-
-def by_signal(name: str, descending: bool = False) -> Rule:
-    """Return the rule that takes one signal as it is (expand where it is low), or descending."""
-
-    def score(outcomes: Outcomes) -> Floats:
-        values = outcomes.signal(name)
-        return -values if descending else values
-
-    return lambda _: score
-
-
-def best_signal(names: Iterable[str], share: float) -> Rule:
-    """Return the rule that takes, of some signals in both directions, what gains most at a share.
-
-    Ties go to the first in order. This is what choosing a gate by its curve amounts to; judged out of fold,
-    it shows what the choice itself is worth.
-    """
-    candidates = [(name, down) for name in names for down in (False, True)]
-    if not candidates:
-        raise InvalidInputError("best_signal: at least one name is needed")
-    share = check_number("share", share, 0, 1)
-
-    def fit(train: Outcomes) -> Score:
-        scores = [by_signal(name, down)(train) for name, down in candidates]
-        costs = train.costs("questions")
-        gains = [float(budget_weights(score(train), costs, share) @ train.gain) for score in scores]
-        return scores[int(np.argmax(gains))]
-
-    return fit
+__all__ = ["Cut", "Held", "cross_validate", "fit_cut", "folds_of"]
 
 
 @dataclass(frozen=True)
@@ -161,6 +115,7 @@ def cross_validate(
 
     Examples
     --------
+    >>> from sqe_fast.gate.study import by_signal
     >>> values = np.arange(20.0)
     >>> outcomes = Outcomes({"s": values}, values >= 10, np.ones(20, bool))
     >>> held = cross_validate(outcomes, {"s": by_signal("s")}, 0.5, repeats=2)

@@ -12,11 +12,21 @@ from hypothesis import strategies as st
 from oracles import gate_study as plain
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.gate import (
+    SIGNALS,
+    LearnedGate,
+    RandomGate,
+    RateGate,
+    StreamingGate,
+    ThresholdGate,
+    fit_gain,
+)
 from sqe_fast.gate.study import (
     Outcomes,
     auc,
     best_signal,
     budget_weights,
+    by_gate,
     by_signal,
     contrast,
     contrast_with_random,
@@ -25,6 +35,7 @@ from sqe_fast.gate.study import (
     fit_cut,
     folds_of,
     hits_of,
+    learned,
     oracle_curve,
     outcomes_of_rows,
     power,
@@ -201,6 +212,46 @@ def test_choosing_finds_the_signal_and_its_direction():
     )
     score = best_signal(["none", "turned"], 0.4)(turned)
     assert (score(turned) == outcomes.signal("true")).all()
+
+
+def test_a_rule_ranks_by_what_a_gate_ranks_by():
+    pytest.importorskip("sklearn")
+    outcomes = noisy()
+    turned = Outcomes(
+        {"spread": outcomes.signal("true"), "top1": outcomes.signal("none")},
+        outcomes.base_hit,
+        outcomes.expanded_hit,
+    )
+    values = {name: turned.signal(name).astype(np.float32) for name in turned.signals}
+    model = fit_gain(values, turned.gain)
+    for gate in (
+        ThresholdGate(threshold=0.4, signal="spread"),
+        ThresholdGate(threshold=0.4, signal="spread", direction="above"),
+        LearnedGate(model, 0.1),
+        RateGate(rate=0.3, signal="spread", direction="above"),
+        StreamingGate(rate=0.3, model=model),
+    ):
+        score = by_gate(gate)(turned)(turned)
+        chosen = RateGate(rate=0.3, model=getattr(gate, "model", None), **_ranks_by(gate)).start()(
+            values, 240
+        )
+        assert set(np.argsort(score, kind="stable")[:72]) == set(np.flatnonzero(chosen))
+    with pytest.raises(InvalidTypeError, match="gate must rank questions; got RandomGate"):
+        by_gate(RandomGate())
+
+
+def _ranks_by(gate):
+    return {name: getattr(gate, name) for name in ("signal", "direction") if hasattr(gate, name)}
+
+
+def test_a_learned_rule_is_fitted_on_the_other_folds():
+    pytest.importorskip("sklearn")
+    outcomes = noisy()
+    renamed = dict(zip(SIGNALS, outcomes.signals.values(), strict=False))
+    held = cross_validate(
+        Outcomes(renamed, outcomes.base_hit, outcomes.expanded_hit), {"learned": learned()}, 0.4, repeats=2
+    )["learned"]
+    assert held.against_random.low > 0
 
 
 def test_rows_of_an_experiment_become_outcomes():

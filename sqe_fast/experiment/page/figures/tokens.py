@@ -23,6 +23,8 @@ from sqe_fast.experiment.page.svg import FONT, Box, Canvas, Scale, text_width
 
 __all__ = ["tokens_against_recall"]
 
+LINE = 1.25 * FONT  # the height of a line of text
+
 
 def tokens_against_recall(
     tokens: Mapping[str, ArrayLike],
@@ -82,7 +84,9 @@ def tokens_against_recall(
     canvas.x_axis(across, bottom, x_ticks, top=top, title="Prompt and completion tokens a query, mean")
     canvas.y_axis(up, left, y_ticks, right=width - right, digits=tick_digits(y_ticks))
     canvas.line(left, bottom, left, up.start)
-    canvas.text(0, 12, f"Recall@{cut} (%), mean and one deviation over seeds")
+    canvas.text(
+        0, 12, f"Recall@{cut} (%)" + (", mean and one deviation over seeds" if any(bars.values()) else "")
+    )
     look = styles(names)
     taken: list[Box] = []
     places: dict[str, tuple[float, float]] = {}
@@ -101,7 +105,7 @@ def tokens_against_recall(
         taken.append(box)
         if link:
             canvas.line(*places[key], *link, width=0.75, opacity=0.6)
-        canvas.text(box.x, box.y + FONT * 0.8, label)
+        canvas.text(box.x, box.y + LINE / 2 + FONT * 0.34, label)
     for key in names:
         title = f"{key}: {x[key]:.0f} tokens, {y[key]:.1f} %"
         shape = look[key].shape if key in shown else "down"
@@ -117,7 +121,7 @@ def _place(
     Candidates stand right, left, above and below at growing distance; what lies outside `frame` is
     taken.
     """
-    width, height = text_width(label), FONT
+    width, height = text_width(label), LINE
     best: tuple[float, Box, float] | None = None
     for step in range(12):
         for down in (0.0, -1.0, 1.0, -0.5, 0.5):
