@@ -56,7 +56,10 @@ Examples:
     "--cache", type=click.Path(dir_okay=False, path_type=Path), help="A file where generations are kept."
 )
 @click.option("--threshold", type=float, help="Of sqe: expand where the signal is below.  [default: 0.65]")
-@click.option("--signal", help="Of sqe: top1, margin, spread, concentration, agreement.  [default: top1]")
+@click.option("--signal", help="Of sqe: top1, margin, spread and others, see sqe_fast.gate.  [default: top1]")
+@click.option(
+    "--direction", help="Of sqe: expand where the signal is below the threshold, or above.  [default: below]"
+)
 @click.option("--traces", type=int, metavar="K", help="Hypothetical traces of a question.  [default: 2]")
 @click.option("--paraphrases", type=int, metavar="P", help="Paraphrases of a question.  [default: 2]")
 @click.option("--depth", type=int, help="Depth of each list that is fused.  [default: twice k]")

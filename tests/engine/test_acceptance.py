@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("faiss")
@@ -167,6 +167,7 @@ def test_to_refuse_all_is_the_base(small, rule, fusion):
     assert small.search(QUESTIONS, single).ids == small.search(QUESTIONS, "dense", k=10).ids
 
 
+@settings(max_examples=30, deadline=None)
 @given(
     order=st.permutations(range(len(QUESTIONS))),
     chunk=st.integers(1, 16),
