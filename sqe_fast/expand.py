@@ -261,12 +261,13 @@ class Expander:
             found = parse_joint("\n".join(answer.texts), K, P)
             traces, paraphrases = tuple(found[0]), tuple(found[1])
         kept = tuple(text for text in paraphrases if text.strip())[:P]
-        return {"traces": self._cut(traces, K), "paraphrases": kept}
+        return {"traces": self._cut(traces, K, joint=True), "paraphrases": kept}
 
-    def _cut(self, traces: Iterable[str], count: int) -> tuple[str, ...]:
+    def _cut(self, traces: Iterable[str], count: int, joint: bool = False) -> tuple[str, ...]:
         """Return the first traces that hold anything, each ended as an engine with stop texts ends it."""
-        if self._end != "model" or self._lines is not None:
-            traces = (cut_trace(text, STEP_END[self._end], self._lines) for text in traces)
+        end = "step" if joint and self._end == "blank" else self._end
+        if end != "model" or self._lines is not None:
+            traces = (cut_trace(text, STEP_END[end], self._lines) for text in traces)
         return tuple(text for text in traces if text.strip())[:count]
 
 
