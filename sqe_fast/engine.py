@@ -222,8 +222,8 @@ class Engine:
         work.resume()
         with ThreadPoolExecutor(1, thread_name_prefix="sqe-bm25") as beside:
             first = partial(work.ask, beside=beside)
-            third = partial(work.answer, beside=beside)
-            with closing(overlapped(stream, first, work.expand, third)) as results:
+            second = partial(work.expand, beside=beside)
+            with closing(overlapped(stream, first, second, work.answer)) as results:
                 for result in results:
                     yield result
                     work.resume()
@@ -239,6 +239,8 @@ class Engine:
         indexes = {index for source in method.lists + method.added for index in source.indexes}
         if "dense" in method.question_indexes | indexes:
             searcher.need_dense(method.name)
+        if method.fusion != "rrf" and "dense" in indexes and len(method.list_names) > 1:
+            searcher.need_rows(method.name)
         if method.expands and self._expander is None:
             raise InvalidInputError(
                 f"{method.name} expands questions; give what does it as Engine(store, generator=...), see "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._engine.clock import Clock
-from sqe_fast._engine.lists import Places, empty_hits, with_blank
+from sqe_fast._engine.lists import Looked, Places, empty_hits, with_blank
 from sqe_fast._engine.searcher import Searcher
 from sqe_fast.gate.gates import Decide
 from sqe_fast.gate.signals import DENSE_SIGNALS, compute_signals
@@ -43,9 +43,12 @@ class Asked:
     gated : list of bool[n]
         The decision of each method's gate.
     make : (int64[distinct], int64[distinct])
-        How many traces and paraphrases of each distinct question are to be made, for all methods together.
+        How many traces and paraphrases of each distinct question are to be made, for all methods together
+        that make them in one step.
     clock : Clock
         Of the whole chunk.
+    vectors : float32[distinct, dim] or None
+        Of `distinct`, where they were looked up by vector.
     """
 
     questions: Sequence[str]
@@ -58,6 +61,15 @@ class Asked:
     gated: list[NDArray[np.bool_]]
     make: tuple[NDArray[np.int64], NDArray[np.int64]]
     clock: Clock
+    vectors: NDArray[np.float32] | None = None
+
+    @property
+    def looked(self) -> list[Looked]:
+        """The searches of the questions themselves."""
+        return [
+            Looked(index, self.distinct, self.vectors if index == "dense" else None, hits)
+            for index, hits in self.hits.items()
+        ]
 
 
 def ask(
@@ -77,8 +89,9 @@ def ask(
     distinct = places.texts
     wanted = frozenset[str]().union(*(method.question_indexes for method in methods))
     hits = {index: empty_hits(0, depth) for index in wanted}
+    vectors = None
     if distinct:
-        hits = _search(distinct, wanted, searcher, depth, clock, beside)
+        hits, vectors = _search(distinct, wanted, searcher, depth, clock, beside)
     with clock.room("gate"):
         known = {index: with_blank(found) for index, found in hits.items()}
         names = dict.fromkeys(DENSE_SIGNALS if "dense" in wanted else ())
@@ -91,7 +104,7 @@ def ask(
         gated = [decide(signals, len(questions)) & (which >= 0) for decide in decides]
         make = _to_make(methods, gated, which, len(distinct))
     blank = "the question is empty" if stored else "the store is empty"
-    return Asked(questions, targets, distinct, which, blank, hits, signals, gated, make, clock)
+    return Asked(questions, targets, distinct, which, blank, hits, signals, gated, make, clock, vectors)
 
 
 def _search(
@@ -101,13 +114,14 @@ def _search(
     depth: int,
     clock: Clock,
     beside: Executor,
-) -> dict[str, Hits]:
+) -> tuple[dict[str, Hits], NDArray[np.float32] | None]:
     def bm25() -> Hits:
         with clock.room("search"):
             return searcher.bm25(distinct, depth)
 
     coming = beside.submit(bm25) if "bm25" in wanted else None
     hits: dict[str, Hits] = {}
+    vectors = None
     if "dense" in wanted:
         with clock.room("encode"):
             vectors = searcher.encode(distinct, ["question"] * len(distinct))
@@ -115,7 +129,7 @@ def _search(
             hits["dense"] = searcher.dense(vectors, depth)
     if coming is not None:
         hits["bm25"] = coming.result()
-    return hits
+    return hits, vectors
 
 
 def _to_make(
@@ -124,6 +138,8 @@ def _to_make(
     """Return how many traces and paraphrases each distinct question needs: the most of any method."""
     traces, paraphrases = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for method, mask in zip(methods, gated, strict=True):
+        if method.stages:
+            continue
         asked = np.unique(which[mask])
         traces[asked] = np.maximum(traces[asked], method.wants[0])
         paraphrases[asked] = np.maximum(paraphrases[asked], method.wants[1])

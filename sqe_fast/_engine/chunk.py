@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sqe_fast._engine.answer import Answer, answer
 from sqe_fast._engine.ask import Asked, ask
-from sqe_fast._engine.probes import Expands, Expansions, expand, look_up
+from sqe_fast._engine.probes import Expanded, Expands, expand
 from sqe_fast._engine.searcher import Searcher
 from sqe_fast.batch import SearchBatch
 from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS
@@ -48,7 +48,9 @@ class Pass:
         self._threads = threads
         self._decides = [method.gate.start() for method in methods]
         signals = {*DENSE_SIGNALS, *(name for method in methods for name in method.gate.signals)}
-        deepest = max(*(method.list_depth for method in methods), *(SIGNALS[name].depth for name in signals))
+        depths = [method.list_depth for method in methods]
+        depths += [accept.depth for method in methods for accept in method.accepts]
+        deepest = max(*depths, *(SIGNALS[name].depth for name in signals))
         self._depth = max(1, min(deepest, len(searcher.snapshot)))
         self._last = time.perf_counter()
 
@@ -62,21 +64,17 @@ class Pass:
             chunk.questions, chunk.targets, self._methods, self._decides, self._searcher, self._depth, beside
         )
 
-    def expand(self, asked: Asked) -> Expansions:
+    def expand(self, asked: Asked, beside: Executor) -> Expanded:
         """Have the model expand what the gates let through."""
-        return expand(asked, self._expander)
+        return expand(asked, self._methods, self._expander, self._searcher, self._depth, beside)
 
-    def answer(self, asked: Asked, expansions: Expansions, beside: Executor) -> list[SearchBatch]:
+    def answer(self, asked: Asked, expanded: Expanded) -> list[SearchBatch]:
         """Look up the probes, fuse for each method, and name the hits."""
         methods = self._methods
-        lists = look_up(asked, expansions, methods, self._searcher, self._depth, beside)
         snapshot = self._searcher.snapshot
+        targets = None if asked.targets is None else _target_rows(asked.targets, snapshot)
+        answers = answer(methods, asked, expanded, targets, self._threads)
         with asked.clock.room("fuse"):
-            targets = None if asked.targets is None else _target_rows(asked.targets, snapshot)
-            answers = [
-                answer(method, gated, asked, expansions, lists, targets, self._threads)
-                for method, gated in zip(methods, asked.gated, strict=True)
-            ]
             names = _names(answers, snapshot)
         now = time.perf_counter()
         seconds = {**asked.clock.seconds, "total": now - self._last}
@@ -100,6 +98,10 @@ def _batch(
         signals={name: asked.signals[name] for name in dict.fromkeys(seen)},
         lists=method.list_names,
         lengths=found.lengths,
+        weights=found.weights,
+        refused=found.refused,
+        evidence=found.evidence,
+        steps=found.steps,
         problems=found.problems,
         usage=found.usage,
         seconds=dict(seconds),

@@ -47,8 +47,13 @@ class Request:
     stop : tuple of str
         Texts that end a sample; not part of it.
     question, kind : str
-        What the prompt was made from and what for ("traces", "paraphrases"): not sent to a model, but what
-        a recording is looked up by.
+        What the prompt was made from and what for ("traces", "paraphrases", or "joint" for both): not sent
+        to a model, but what a recording is looked up by.
+    after : int
+        Samples that the same prompt has given before and that are not wanted again: a recording answers with
+        those behind them, and a cache keeps the answers apart.
+    want : (int, int)
+        Of a joint request: the traces and paraphrases that its one sample is to hold.
     """
 
     messages: tuple[Message, ...]
@@ -59,6 +64,8 @@ class Request:
     stop: tuple[str, ...] = ()
     question: str = ""
     kind: str = ""
+    after: int = 0
+    want: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         if not self.messages or not all(isinstance(m, Message) for m in self.messages):
@@ -66,6 +73,7 @@ class Request:
         check_int("n", self.n, 1)
         check_number("temperature", self.temperature, 0, 10)
         check_int("max_new_tokens", self.max_new_tokens, 1)
+        check_int("after", self.after, 0)
         if self.seed is not None:
             check_int("seed", self.seed, 0, 2**63 - 1)
 
@@ -98,6 +106,8 @@ class Generation:
         The counts are not the engine's own.
     verbatim : bool
         The texts are probes as they stand (a recording), not a model's words to be parsed.
+    traces : int
+        Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     error : str or None
         Why the request failed, or lacks samples.
     seconds : float or None
@@ -113,6 +123,7 @@ class Generation:
     estimated: bool = False
     verbatim: bool = False
     error: str | None = None
+    traces: int = 0
     seconds: float | None = None
 
     @classmethod

@@ -15,13 +15,15 @@ from sqe_fast.generate.base import Generation, Request, check_requests
 __all__ = ["RecordedGenerator"]
 
 _KINDS = ("traces", "paraphrases")
+_JOINT = "joint"
 
 
 class RecordedGenerator:
     """Answer expansion requests from a file.
 
     Each line is an object {"query": str, "traces": [str, ...], "paraphrases": [str, ...]}; other keys are
-    ignored. A question that the file lacks is a failure value. Token counts are what a tokenizer makes of
+    ignored. A question that the file lacks is a failure value. A request's stop texts cut the recorded ones,
+    as they would have ended the generation. Token counts are what a tokenizer makes of
     the prompt and of the recorded texts, marked as estimated.
     """
 
@@ -50,13 +52,17 @@ class RecordedGenerator:
         record = self._records.get(request.question)
         if record is None:
             return Generation.failed(f"no recorded expansion for the question {request.question!r}")
-        if request.kind not in _KINDS:
+        if request.kind not in (*_KINDS, _JOINT):
             return Generation.failed(f"a recording holds {' and '.join(_KINDS)}; asked for {request.kind!r}")
-        texts = record[request.kind]
-        if not texts:
-            return Generation.failed(f"the recording holds no {request.kind} for {request.question!r}")
         # All paraphrases: how many are wanted stands in the prompt, and the expander takes as many.
-        samples = texts if request.kind == "paraphrases" else texts[: request.n]
+        wish = {"traces": (request.n, 0), "paraphrases": (0, None), _JOINT: request.want}[request.kind]
+        recorded = record["traces"][request.after :][: wish[0]]
+        traces = tuple(_stopped(text, request.stop) for text in recorded)
+        samples = traces + record["paraphrases"][: wish[1]]
+        if not samples:
+            what = "nothing" if request.kind == _JOINT else f"no {request.kind}"
+            more = f" after the first {request.after}" if request.after else ""
+            return Generation.failed(f"the recording holds {what} for {request.question!r}{more}")
         return Generation(
             texts=samples,
             prompt_tokens=sum(self._count(message.content) for message in request.messages),
@@ -64,10 +70,16 @@ class RecordedGenerator:
             finish_reasons=("stop",) * len(samples),
             estimated=True,
             verbatim=True,
+            traces=len(traces) if request.kind == _JOINT else 0,
         )
 
     def close(self) -> None:
         """Do nothing: no model is held."""
+
+
+def _stopped(text: str, stop: Sequence[str]) -> str:
+    """Return the text as an engine would leave it: up to the first of the stop texts."""
+    return text[: min([len(text), *(text.find(word) for word in stop if word in text)])]
 
 
 def _read(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
