@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.rows import made_up, write
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "examples" / "sample"
@@ -126,6 +127,16 @@ def test_the_engine_example_runs(folder):
     assert batch.expanded.tolist() == [True]
     assert batch.usage.totals()["calls"] == 2
     assert sorted(names["batches"]) == ["Dense-Only", "Hybrid-RRF", "Selective-QE"]
+
+
+def test_the_tables_example_runs(sh, folder):
+    need("numpy", "click", "rich")
+    write(folder / "experiment", made_up(n=12))
+    report, verify = [sh(line) for line in block("The tables of an experiment", "sh").splitlines()]
+    assert "Recall on the first seed, 42" in report
+    assert "15 of 15 tables from 192 rows of 2 seeds" in report
+    assert "adds up; 192 rows of seeds 42, 43, 15 stored tables" in verify
+    assert (folder / "experiment/report/index.html").is_file()
 
 
 def test_the_bm25_example_runs(folder):
