@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,11 @@ def block(section, language):
     found = re.findall(rf"^```{language}\n(.*?)^```", SECTIONS[section], re.MULTILINE | re.DOTALL)
     assert len(found) == 1
     return found[0]
+
+
+def experiment_lines():
+    blocks = re.findall(r"^```sh\n(.*?)^```", SECTIONS["The experiment"], re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
 
 def need(*packages):
@@ -137,6 +143,18 @@ def test_the_tables_example_runs(sh, folder):
     assert "15 of 15 tables from 192 rows of 2 seeds" in report
     assert "adds up; 192 rows of seeds 42, 43, 15 stored tables" in verify
     assert (folder / "experiment/report/index.html").is_file()
+
+
+@pytest.mark.parametrize("line", experiment_lines())
+def test_the_commands_of_the_experiment_are_accepted(folder, line):
+    """Read as the command line reads them; with small models they run in tests/experiment/test_live.py."""
+    need("click")
+    from sqe_fast._cli.experiment import experiment
+
+    program, group, name, *arguments = shlex.split(line)
+    assert (program, group) == ("sqe-fast", "experiment")
+    with experiment.commands[name].make_context(name, arguments) as context:
+        assert context.params["generator"].startswith("vllm:")
 
 
 def test_the_bm25_example_runs(folder):
