@@ -59,6 +59,21 @@ def test_rows_of_the_release_add_up(bare):
     assert (told(bare), report.tables, report.rows) == ([], None, 160)
 
 
+def test_runs_with_measured_tokens_lie_beside_the_release(bare):
+    """Under names of their own, in a folder of the same seed; two folders of equal names are refused."""
+    beside = bare / "results_tokenmeasured_500_seed42"
+    beside.mkdir()
+    shutil.copy(
+        bare / "results_500_memory_seed42/proposed_detailed.jsonl",
+        beside / "selective_tokenmeasured500_detailed.jsonl",
+    )
+    assert told(bare) == []
+    assert [len(seed.methods) for seed in read_experiment(bare).seeds] == [8, 8]
+    (beside / "selective_tokenmeasured500_detailed.jsonl").rename(beside / "proposed_detailed.jsonl")
+    with pytest.raises(InvalidInputError, match="two folders hold rows of seed 42"):
+        verify_experiment(bare)
+
+
 def flip_hit(row):
     row["hit@10"] = not row["hit@10"]
 

@@ -12,6 +12,7 @@ from sqe_fast.experiment.release.document import Node, Quantity, UnreadableError
 __all__ = ["TOLERANCE", "Audit", "Problem", "ReleaseReport", "Suspect"]
 
 TOLERANCE = 1e-9
+LONGEST = 60  # letters of a value in a message
 
 Key = tuple[str, tuple[str | int, ...]]
 
@@ -25,9 +26,9 @@ class Problem:
     file, path : str
         The number that disagrees.
     declared, recomputed : object
-        What the file says, and what the rest of the release gives.
+        What the file says, and what the rest of the release gives; None where it gives only a condition.
     how : str
-        What the second was computed from.
+        What the second was computed from, or the condition.
     parts : tuple of Node
         Every number that takes part in the check.
     """
@@ -40,9 +41,10 @@ class Problem:
     parts: tuple[Node, ...] = ()
 
     def __str__(self) -> str:
-        return (
-            f"{self.file}: {self.path}: declares {self.declared}; recomputed {self.recomputed} ({self.how})"
+        what = (
+            f"must be {self.how}" if self.recomputed is None else f"recomputed {self.recomputed} ({self.how})"
         )
+        return f"{self.file}: {self.path}: declares {_short(self.declared)}; {what}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Suspect:
     explains: int
 
     def __str__(self) -> str:
-        places = " or ".join(f"{node.file}: {node.where} = {node.value}" for node in self.nodes)
+        places = " or ".join(f"{node.file}: {node.where} = {_short(node.value)}" for node in self.nodes)
         return f"{places} (explains {self.explains} failed check{'s' * (self.explains > 1)})"
 
 
@@ -120,7 +122,9 @@ class Audit:
             yield
         except UnreadableError as error:
             self.checks += 1
-            self.problems.append(Problem(error.file, error.path, "nothing of use", error.why, "missing"))
+            self.problems.append(
+                Problem(error.file, error.path, "nothing of use", None, f"there: {error.why}")
+            )
 
     def equal(self, declared: Node, recomputed: Quantity | float, how: str) -> None:
         """Hold a number to 1e-9 of what it must be."""
@@ -152,11 +156,11 @@ class Audit:
         """Hold a number to what a resampling of our own gives, within its sampling error."""
         number, parts = _split(value)
         near = abs(declared.number - number) <= within
-        self._record(near, declared, f"{number} ± {within:.2g}", how, parts, self.bounded)
+        self._record(near, declared, f"{number:.6g} ± {within:.2g}", how, parts, self.bounded)
 
     def holds(self, condition: bool, declared: Node, how: str, parts: tuple[Node, ...] = ()) -> None:
         """Note whether something is true of a value."""
-        self._record(condition, declared, "otherwise", how, parts, self.bounded)
+        self._record(condition, declared, None, how, parts, self.bounded)
 
     def suspects(self) -> tuple[Suspect, ...]:
         """Cover the problems by the fewest numbers: greedily, the one in most problems and fewest passes."""
@@ -192,6 +196,11 @@ class Audit:
                 declared.file, declared.where, declared.value, recomputed, how, (declared, *parts)
             )
             self.problems.append(problem)
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 
 
 def _split(value: Quantity | float) -> tuple[float, tuple[Node, ...]]:
