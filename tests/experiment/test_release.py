@@ -180,7 +180,8 @@ def test_names_file_path_and_both_values(release):
     )
     assert "mean of seed_reports[*].methods.Dense-Only.recall@5" in text
     assert str(report.suspects[0]) == (
-        f"{MULTISEED}: aggregate.Dense-Only.recall@5_mean = 0.684 (explains 1 failed check)"
+        f"{MULTISEED}: aggregate.Dense-Only.recall@5_mean = 0.684 "
+        "(explains 1 failed check, or else one of 8 more)"
     )
 
 
@@ -191,7 +192,7 @@ def test_two_changes_are_both_named(release):
         "results_multiseed/win_loss_analysis.json", release["results_multiseed/win_loss_analysis.json"]
     )["aggregate"]["both_miss"]
     report = verify_documents(replaced(replaced(release, first, 0.682), second, 1121))
-    assert {node.key for one in report.suspects for node in one.nodes} == {first.key, second.key}
+    assert {one.nodes[0].key for one in report.suspects} == {first.key, second.key}
 
 
 def test_a_missing_file_or_key_is_a_problem(release):

@@ -169,6 +169,40 @@ def test_any_changed_byte_of_a_real_run_is_found(real, data):
     assert not report.ok
 
 
+@MADE
+@given(st.data())
+def test_a_changed_manifest_of_a_run_stops_no_check(real, data):
+    """It holds times and machines, so not every change is wrong; but each is survived."""
+    path = real / "seed42/results/manifest.json"
+    before = path.read_bytes()
+    at = data.draw(st.integers(0, len(before) - 1))
+    path.write_bytes(before[:at] + bytes([data.draw(st.sampled_from(b'0", {}[x'))]) + before[at + 1 :])
+    try:
+        assert verify_experiment(real).rows == 432
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "what"),
+    [
+        (("choices", "methods"), [], "does not say which methods were run"),
+        (("choices", "methods", "Random-Gated-Expansion", "rate"), "half", "rate must be a number"),
+        (("choices", "methods", "Selective-QE", "threshold"), None, "threshold must be a number"),
+        (("complete",), False, "was not completed"),
+    ],
+)
+def test_a_manifest_that_makes_no_sense_is_told(real, path, value, what):
+    file = real / "seed43/results/manifest.json"
+    manifest = json.loads(file.read_text())
+    holder = manifest
+    for step in path[:-1]:
+        holder = holder[step]
+    holder[path[-1]] = value
+    file.write_text(json.dumps(manifest))
+    assert any(one.startswith("seed43/results/manifest.json: ") and what in one for one in told(real))
+
+
 @pytest.mark.parametrize("at", [0, 7, 23])
 def test_a_dropped_row_is_told_by_its_query(real, at):
     path = real / "seed43/results/proposed_detailed.jsonl"

@@ -12,6 +12,7 @@ from sqe_fast.experiment.release.document import Node, Quantity, UnreadableError
 __all__ = ["TOLERANCE", "Audit", "Problem", "ReleaseReport", "Suspect"]
 
 TOLERANCE = 1e-9
+SHOWN = 3  # numbers of a suspect in a message
 LONGEST = 60  # letters of a value in a message
 
 Key = tuple[str, tuple[str | int, ...]]
@@ -49,14 +50,28 @@ class Problem:
 
 @dataclass(frozen=True)
 class Suspect:
-    """Numbers any one of which explains `explains` failed checks; several where they cannot be told apart."""
+    """Numbers any one of which, if wrong, explains some failed checks.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        Those that the fewest other checks confirm stand first.
+    likely : int
+        How many of them, from the first, are confirmed least.
+    explains : int
+        How many failed checks each takes part in.
+    """
 
     nodes: tuple[Node, ...]
+    likely: int
     explains: int
 
     def __str__(self) -> str:
-        places = " or ".join(f"{node.file}: {node.where} = {_short(node.value)}" for node in self.nodes)
-        return f"{places} (explains {self.explains} failed check{'s' * (self.explains > 1)})"
+        first = self.nodes[: min(self.likely, SHOWN)]
+        places = " or ".join(f"{node.file}: {node.where} = {_short(node.value)}" for node in first)
+        more = len(self.nodes) - len(first)
+        others = f", or else one of {more} more" if more else ""
+        return f"{places} (explains {self.explains} failed check{'s' * (self.explains > 1)}{others})"
 
 
 @dataclass(frozen=True)
@@ -163,7 +178,7 @@ class Audit:
         self._record(condition, declared, None, how, parts, self.bounded)
 
     def suspects(self) -> tuple[Suspect, ...]:
-        """Cover the problems by the fewest numbers: greedily, the one in most problems and fewest passes."""
+        """Cover the problems by the fewest numbers, greedily: in most problems, least confirmed first."""
         left = [problem for problem in self.problems if problem.parts]
         found = []
         while left:
@@ -173,10 +188,12 @@ class Audit:
                 unique = {part.key: part for part in problem.parts}
                 nodes |= unique
                 hits.update(unique.keys())
-            passes = {key: self.pinned[key] + self.bounded[key] for key in hits}
-            best = min((-hits[key], passes[key]) for key in hits)
-            chosen = [key for key in hits if (-hits[key], passes[key]) == best]
-            found.append(Suspect(tuple(nodes[key] for key in chosen), hits[chosen[0]]))
+            most = max(hits.values())
+            chosen = [key for key in hits if hits[key] == most]
+            passes = {key: self.pinned[key] + self.bounded[key] for key in chosen}
+            chosen.sort(key=passes.__getitem__)
+            likely = sum(passes[key] == passes[chosen[0]] for key in chosen)
+            found.append(Suspect(tuple(nodes[key] for key in chosen), likely, most))
             left = [problem for problem in left if chosen[0] not in {part.key for part in problem.parts}]
         return tuple(found)
 
