@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -47,15 +47,19 @@ class Section:
 class GateCurves:
     """Arrays of one figure of gate curves; see `figures.gate_curves`.
 
+    Curves that have budgets of their own are first read at common ones, as `numpy.interp` does.
+
     Attributes
     ----------
     budget : float[b]
-        Share of the questions expanded, rising within [0, 1].
+        Share of a full budget, rising within [0, 1].
     gates : mapping of str to float[b]
         Recall of each gate.
     random : pair of float[b], optional
         The band of random gates.
     oracle : float[b], optional
+    axis : {"questions", "tokens"}
+        What the budget counts.
     cut : int
         The k of Recall@k.
     title, note : str
@@ -66,11 +70,10 @@ class GateCurves:
     gates: Mapping[str, ArrayLike]
     random: tuple[ArrayLike, ArrayLike] | None = None
     oracle: ArrayLike | None = None
+    axis: Literal["questions", "tokens"] = "questions"
     cut: int = 5
-    title: str = "Recall against the share of questions expanded"
-    note: str = field(
-        default="The band is what random gates reach; the oracle expands first where expansion helps."
-    )
+    title: str = "Recall against the budget of expansions"
+    note: str = "The band is what random gates reach; the oracle expands first where expansion helps."
 
 
 def curves_section(
@@ -100,6 +103,7 @@ def curves_section(
                 one.gates,
                 random=one.random,
                 oracle=one.oracle,
+                axis=one.axis,
                 cut=one.cut,
                 width=width,
                 name=f"{id}-{place}-{suffix}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sqe_fast.experiment.page.svg import Shape
@@ -52,10 +52,12 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
     taken = {_METHODS[name] for name in names if name in _METHODS}
     pairs = {(style.color, style.shape) for style in taken}
     free = [style for style in _OTHERS if (style.color, style.shape) not in pairs] or list(_OTHERS)
-    found: dict[str, Style] = {}
-    for name in names:
-        if name in _METHODS:
-            found[name] = _METHODS[name]
-        else:
-            found[name] = free[sum(other not in _METHODS for other in found) % len(free)]
-    return found
+    others = [name for name in names if name not in _METHODS]
+    look = {name: _nth(free, i) for i, name in enumerate(others)}
+    return {name: _METHODS.get(name) or look[name] for name in names}
+
+
+def _nth(free: Sequence[Style], i: int) -> Style:
+    """Return the i-th style; once all are taken, colours come with the marks and dashes of others."""
+    turn, n = i // len(free), len(free)
+    return Style(free[i % n].color, free[(i + turn) % n].shape, free[(i + 2 * turn) % n].dash)

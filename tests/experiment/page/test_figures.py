@@ -195,6 +195,7 @@ def test_gate_curves_name_lines_in_the_order_of_the_lines():
     names = [text for text, box in texts(svg) if text.startswith(("gate ", "oracle", "random"))]
     assert names == ["oracle", "gate 3", "gate 2", "gate 1", "gate 0", "random"]
     assert "polygon" in svg
+    assert "Tokens spent" in draw_gates(axis="tokens")
     bare = draw_gates(random=None, oracle=None)
     assert "oracle" not in bare
     assert "random" not in bare
@@ -211,6 +212,7 @@ def test_gate_curves_name_lines_in_the_order_of_the_lines():
         (lambda: figures.threshold_sweep([0.5, 0.4], [0, 0], [0, 0], dense=0, always=0), "rise"),
         (lambda: figures.gate_curves([0, 2], {"a": [0, 1]}), "within"),
         (lambda: figures.gate_curves([0, 1], {"a": [0, 1]}, oracle=[0]), "oracle must have 2 values"),
+        (lambda: figures.gate_curves([0, 1], {"a": [0, 1]}, axis="calls"), "axis must be one of"),
     ],
 )
 def test_bad_arrays_are_refused_by_name(call, message):
@@ -228,6 +230,8 @@ def test_every_method_has_a_look_of_its_own():
     assert len({(style.color, style.shape) for style in look.values()}) == len(look)
     assert len({style.shape for name, style in look.items() if name in METHODS}) == len(METHODS)
     assert look == styles([*METHODS, "another", "and another"])
+    many = styles([f"gate {i}" for i in range(40)])
+    assert len({(style.color, style.shape) for style in many.values()}) == 40
 
 
 @given(st.lists(st.floats(0, 300), max_size=12), st.floats(1, 20), st.floats(-10, 50), st.floats(260, 400))

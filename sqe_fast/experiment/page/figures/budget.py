@@ -1,12 +1,14 @@
-"""Gate curves: recall against the share of questions that a gate may expand."""
+"""Gate curves: recall against the share of questions, or of tokens, that a gate may spend."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sqe_fast._checks import check_choice
 from sqe_fast.errors import InvalidInputError
 from sqe_fast.experiment.page.figures.base import (
     NARROW,
@@ -25,6 +27,7 @@ __all__ = ["gate_curves"]
 
 ORACLE = Style("#009e73", "star", "10 3")
 MARKS = 8  # on each line
+AXES = {"questions": "Questions expanded (%)", "tokens": "Tokens spent (% of those of expanding all)"}
 
 
 def gate_curves(
@@ -33,22 +36,25 @@ def gate_curves(
     *,
     random: tuple[ArrayLike, ArrayLike] | None = None,
     oracle: ArrayLike | None = None,
+    axis: Literal["questions", "tokens"] = "questions",
     cut: int = 5,
     width: float = 720,
     name: str = "gates",
 ) -> str:
-    """Draw one line a gate over the share of questions expanded, between a random band and the oracle.
+    """Draw one line a gate over the budget it spends, between a random band and the oracle.
 
     Parameters
     ----------
     budget : float[b]
-        Share of the questions that are expanded, rising from 0 to 1.
+        Share of a full budget that is spent, rising within [0, 1]; 1 expands every question.
     gates : mapping of str to float[b]
         Recall of each gate at each budget, from 0 to 1.
     random : pair of float[b], optional
         Lower and upper edge of what random gates reach.
     oracle : float[b], optional
         Recall of a gate that expands where it helps first.
+    axis : {"questions", "tokens"}
+        What the budget counts.
     cut, width, name
         As in `recall_by_seed`.
 
@@ -64,6 +70,7 @@ def gate_curves(
         Arrays differ in length, or the budget does not rise within [0, 1].
     """
     width = check_width(width)
+    check_choice("axis", axis, tuple(AXES))
     x = column("budget", budget)
     if len(x) < 2 or not (np.diff(x) > 0).all() or x[0] < 0 or x[-1] > 1:
         raise InvalidInputError("budget must be at least two shares that rise within [0, 1]")
@@ -89,8 +96,8 @@ def gate_curves(
     under = bottom + 56
     canvas = Canvas(
         name,
-        f"Recall@{cut} against the share of questions expanded",
-        f"At {x[half] * 100:.0f} % expanded: "
+        f"Recall@{cut} against the budget of {axis}",
+        f"At {x[half] * 100:.0f} % of the {axis}: "
         + "; ".join(f"{key} {lines[key][half]:.1f} %" for key in order)
         + (f"; random {band[0][half]:.1f} to {band[1][half]:.1f} %." if band else "."),
         width,
@@ -99,7 +106,7 @@ def gate_curves(
     y_ticks = in_range(low, high, 7)
     canvas.text(0, 12, f"Recall@{cut} (%)")
     canvas.y_axis(up, left, y_ticks, right=width - right, digits=tick_digits(y_ticks))
-    _share_axis(canvas, across, bottom, top)
+    _share_axis(canvas, across, bottom, top, AXES[axis])
     if band:
         edge = [(across(float(a)), up(float(b))) for a, b in zip(x, band[1], strict=True)]
         edge += [(across(float(a)), up(float(b))) for a, b in zip(x[::-1], band[0][::-1], strict=True)]
@@ -114,7 +121,7 @@ def gate_curves(
                 color=look[key].color,
                 radius=3.8,
                 outline=0.7,
-                title=f"{key}, {x[at] * 100:.0f} % expanded: {lines[key][at]:.1f} %",
+                title=f"{key}, {x[at] * 100:.0f} % of the {axis}: {lines[key][at]:.1f} %",
             )
     wishes = [up(float(lines[key][half])) for key in order]
     if band:
@@ -126,12 +133,12 @@ def gate_curves(
     return canvas.svg()
 
 
-def _share_axis(canvas: Canvas, across: Scale, bottom: float, top: float) -> None:
+def _share_axis(canvas: Canvas, across: Scale, bottom: float, top: float, title: str) -> None:
     for share in (0, 0.2, 0.4, 0.6, 0.8, 1):
         canvas.line(across(share), top, across(share), bottom, width=0.75, opacity=0.18)
         canvas.text(across(share), bottom + 16, f"{share * 100:.0f}", anchor="middle")
     canvas.line(across.start, bottom, across.stop, bottom)
-    canvas.text((across.start + across.stop) / 2, bottom + 35, "Questions expanded (%)", anchor="middle")
+    canvas.text((across.start + across.stop) / 2, bottom + 35, title, anchor="middle")
 
 
 def _mark_places(x: NDArray[np.float64], place: int) -> list[int]:

@@ -84,7 +84,9 @@ def tokens_against_recall(
     canvas.x_axis(across, bottom, x_ticks, top=top, title="Prompt and completion tokens a query, mean")
     canvas.y_axis(up, left, y_ticks, right=width - right, digits=tick_digits(y_ticks))
     canvas.line(left, bottom, left, up.start)
-    canvas.text(0, 12, f"Recall@{cut} (%), mean and one deviation over seeds")
+    canvas.text(
+        0, 12, f"Recall@{cut} (%)" + (", mean and one deviation over seeds" if any(bars.values()) else "")
+    )
     look = styles(names)
     taken: list[Box] = []
     places: dict[str, tuple[float, float]] = {}
