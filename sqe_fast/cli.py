@@ -16,6 +16,7 @@ import click
 
 from sqe_fast import __version__
 from sqe_fast._cli.experiment import experiment
+from sqe_fast._cli.gate import gate
 from sqe_fast._cli.index import index
 from sqe_fast._cli.options import examples
 from sqe_fast._cli.qa import qa
@@ -53,7 +54,7 @@ def sqe_fast() -> None:
     """Search agent memory, with selective LLM query expansion."""
 
 
-for command in (index, search, stats, verify, experiment, qa):
+for command in (index, gate, search, stats, verify, experiment, qa):
     sqe_fast.add_command(command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.rows import made_up, write
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "examples" / "sample"
@@ -134,6 +136,29 @@ def test_the_engine_example_runs(folder):
     assert sorted(names["batches"]) == ["Dense-Only", "Hybrid-RRF", "Selective-QE"]
 
 
+def test_the_gates_example_runs(folder):
+    need("faiss", "sklearn")
+    from oracles.small import TextEncoder
+
+    from sqe_fast.engine import Engine
+    from sqe_fast.generate import make_generator
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line)["query"] for line in lines]
+    with MemoryStore.create("memory", encoder=TextEncoder()) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        engine = Engine(store, generator=make_generator("recorded:expansions.jsonl"))
+        gain = np.arange(len(questions)) % 3 - 1
+        names = {"engine": engine, "questions": questions, "gain": gain}
+        exec(block("Gates", "python"), names)
+        assert engine.search(questions, names["learned"]).gated.sum() == 40
+    assert names["batch"].gated.sum() == 40  # floor(0.48 * 84 + 0.5)
+    assert 0 < names["budget"].run.spent <= 20_000
+
+
 def test_the_agents_example_runs(folder):
     from sqe_fast.agent.replay import RecordedPolicy
 
@@ -144,6 +169,16 @@ def test_the_agents_example_runs(folder):
     exec(block("Search agents", "python"), names)
     assert names["rollouts"][0].turns[0].hits[0]
     assert names["score"]("table", names["rollouts"][0], ["Jane Austen"]).total == 1.0
+
+
+def test_the_tables_example_runs(sh, folder):
+    need("numpy", "click", "rich")
+    write(folder / "experiment", made_up(n=12))
+    report, verify = [sh(line) for line in block("The tables of an experiment", "sh").splitlines()]
+    assert "Recall on the first seed, 42" in report
+    assert "15 of 15 tables from 192 rows of 2 seeds" in report
+    assert "adds up; 192 rows of seeds 42, 43, 15 stored tables" in verify
+    assert (folder / "experiment/report/index.html").is_file()
 
 
 @pytest.mark.parametrize("line", experiment_lines())

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from sqe_fast._checks import check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["Generation", "Generator", "Message", "Request", "TokenCounter", "check_requests"]
+__all__ = ["Bounded", "Generation", "Generator", "Message", "Request", "TokenCounter", "check_requests"]
 
 ROLES = ("system", "user", "assistant")
 
@@ -49,15 +49,15 @@ class Request:
     question, kind : str
         What the prompt was made from and what for ("traces", "paraphrases", or "joint" for both): not sent
         to a model, but what a recording is looked up by.
+    prefill : str
+        What the answer already begins with: the model goes on from there, and the samples are what follows.
+    key : str
+        Which of several prompts of one question this is; as `question`, for recordings only.
     after : int
         Samples that the same prompt has given before and that are not wanted again: a recording answers with
         those behind them, and a cache keeps the answers apart.
     want : (int, int)
         Of a joint request: the traces and paraphrases that its one sample is to hold.
-    prefill : str
-        What the answer already begins with: the model goes on from there, and the samples are what follows.
-    key : str
-        Which of several prompts of one question this is; as `question`, for recordings only.
     """
 
     messages: tuple[Message, ...]
@@ -118,11 +118,13 @@ class Generation:
         Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     error : str or None
         Why the request failed, or lacks samples.
+    seconds : float or None
+        Its equal share of the wall time of the call that it was made in; None: not measured.
     stopped_at : tuple of (str or None)
         For each sample the text of `Request.stop` that ended it, None where none did; empty where the engine
         does not tell.
-    seconds : float or None
-        Its equal share of the wall time of the call that it was made in; None: not measured.
+    traces : int
+        Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     """
 
     texts: tuple[str, ...] = ()
@@ -134,9 +136,9 @@ class Generation:
     estimated: bool = False
     verbatim: bool = False
     error: str | None = None
+    seconds: float | None = None
     stopped_at: tuple[str | None, ...] = ()
     traces: int = 0
-    seconds: float | None = None
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:
@@ -163,6 +165,19 @@ class Generator(Protocol):
 
     def close(self) -> None:
         """Free what the generator holds; it cannot be used afterwards."""
+        ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A generator that can tell beforehand what requests can cost, and sends each of them once.
+
+    A local model counts by its own tokenizer and chat template. An endpoint cannot, and may have to be asked
+    again for samples that it left out.
+    """
+
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return for each request the tokens of its prompt, and the most that all its samples can have."""
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
@@ -21,11 +21,13 @@ RULES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(rule=RULES)
 def test_a_rule_is_read_from_its_own_text(rule):
     assert Rule.parse(str(rule)) == rule
 
 
+@settings(deadline=None)
 @given(rules=st.lists(RULES, min_size=1, max_size=3), either=st.booleans())
 def test_so_are_several(rules, either):
     accept = Accept(tuple(rules), "any" if either and len(rules) > 1 else "all")
@@ -76,6 +78,7 @@ def test_refuses_by_name(make, error, message):
         make()
 
 
+@settings(deadline=None)
 @given(rule=RULES, values=st.lists(LEVELS, min_size=2, max_size=20))
 def test_weights_rise_from_0_to_1(rule, values):
     values = np.sort(np.array([*values, rule.at_least - rule.width, rule.at_least + rule.width]))
@@ -120,6 +123,7 @@ class Made:
         ("top1_z >= 0", [3, 2, 0, -np.inf]),  # 0 where all documents score alike
         ("bm25_top1 >= 0", [4, -np.inf, 6, 7]),
         ("bm25_z >= 0", [3, -np.inf, 0, 2]),
+        ("lift >= 0", [np.inf, -np.inf, np.inf, -np.inf]),
         ("idf_share >= 0", [0, 0.25, 0.5, 1]),
         ("dense_bm25 >= 0", [0.5, 0, 1, 0]),
         ("overlap >= 0", [0.25, 0, 0, 0]),
@@ -134,7 +138,28 @@ def test_signals(rule, values):
 
 
 def test_every_signal_is_tried():
-    assert len(PROBE_SIGNALS) == 8
+    assert len(PROBE_SIGNALS) == 9
+
+
+def test_lift_has_no_unit():
+    made = Made()
+    made.ids["question", "bm25"] = [[1, 2, 3, 4]] * 4
+    own, moments = made.hits, made.moments
+
+    def scored(scale, shift):
+        def hits(side, index):
+            found = own(side, index)
+            scores = found.scores + (2 if side == "probe" and index == "dense" else 0)
+            scores = scores * scale + shift if index == "dense" else scores * (4 if side == "probe" else 1)
+            return Hits(found.ids, scores.astype(np.float32))
+
+        made.hits = hits
+        made.moments = lambda side, index: (moments(side, index)[0], moments(side, index)[1] * scale)
+        return judge(Accept.parse("lift >= 0"), made).values["lift >= 0"].tolist()
+
+    # A rise of 2 deviations of 1, none where all documents score alike; four times the BM25 score.
+    assert scored(1, 0) == [4, -np.inf, 2, -np.inf]
+    assert scored(0.25, 7) == [4, -np.inf, 2, -np.inf]
 
 
 def test_all_or_any_and_why():
