@@ -54,7 +54,7 @@ def sqe_fast() -> None:
     """Search agent memory, with selective LLM query expansion."""
 
 
-for command in (index, gate, search, stats, verify, experiment, qa):
+for command in (index, search, stats, verify, gate, experiment, qa):
     sqe_fast.add_command(command)
 
 
