@@ -148,6 +148,20 @@ def test_squeezing_goes_through_its_own_generator(given, tmp_path):
     assert "fallback: raw" in two["searches"][0]["problem"]
 
 
+def test_rules_search_without_a_model(given, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(["qa", "run", str(out), *options(given, system="parallelsearch", policy="rules")]) == 0
+    one, two, three = rows_of(out)
+    assert one["searches"][0]["queries"] == ["When was Emma published?", "Emma", "emma published"]
+    assert {row["finish"] for row in (one, two, three)} == {"none"}
+    assert [row["answer_recall"] for row in (one, two, three)] == [True, True, False]
+    assert one["policy"]["calls"] == 0
+    assert main(["qa", "run", str(out), *options(given, system="expandsearch", policy="rules")]) == 2
+    assert "give a model as --compressor" in capsys.readouterr().err
+    assert main(["qa", "run", str(out), *options(given, system="r1", policy="rules", retriever=None)]) == 2
+    assert "rules only searches, and R1 does not" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
