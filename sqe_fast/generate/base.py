@@ -114,8 +114,6 @@ class Generation:
         The counts are not the engine's own.
     verbatim : bool
         The texts are probes as they stand (a recording), not a model's words to be parsed.
-    traces : int
-        Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     error : str or None
         Why the request failed, or lacks samples.
     seconds : float or None
