@@ -160,7 +160,7 @@ def run(
         raise click.UsageError(f"{preset.name} squeezes, which rules cannot: give a model as --compressor")
     from sqe_fast._cli.progress import progress
     from sqe_fast._cli.qa.parts import Generators, open_retriever
-    from sqe_fast.agent.qa.run import read_run, run_qa
+    from sqe_fast.agent.qa.run import read_run, run_qa, unanswered
     from sqe_fast.agent.qa.sets import load_questions
 
     questions = [question for source in sources for question in load_questions(source, limit)]
@@ -182,7 +182,8 @@ def run(
             "forced_answer": not options["no_forced_answer"],
         }
         roller = _roller(preset, generators, opened.retriever, policy, compressor, continuation, options)
-        with progress("answering", total=len(questions)) as bar:
+        left = len(unanswered(out, questions, retry_failed=retry_failed))
+        with progress("answering", total=left) as bar:
             answered = run_qa(
                 out,
                 questions,
