@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from sqe_fast._checks import check_number
@@ -59,11 +61,7 @@ class RunSettings:
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, -1e30)
         check_number("rate", self.rate, 0, 1)
-        names = [get_method(method).name for method in self.methods]
-        if not names or len(set(names)) < len(names):
-            raise InvalidInputError(
-                f"methods must be at least one, each once; got {', '.join(names) or 'none'}"
-            )
+        _check_names([get_method(method) for method in self.methods])
         self.of_seed(0)  # a number that is not allowed is told before anything is loaded
 
     def of_seed(self, seed: int) -> list[Method]:
@@ -109,6 +107,21 @@ class RunSettings:
             seed=self.sampling_seed,
             count_cached=True,
         )
+
+
+def _check_names(methods: Sequence[Method]) -> None:
+    """Refuse methods of one name, and those whose rows would be taken for another's."""
+    names = [method.name for method in methods]
+    if not names or len(set(names)) < len(names):
+        raise InvalidInputError(f"methods must be at least one, each once; got {', '.join(names) or 'none'}")
+    files: dict[str, str] = {file: name for name, file in METHOD_FILES.items()}
+    for method in methods:
+        file = file_of(method)
+        if files.setdefault(file, method.name) != method.name or Path(file).name != file:
+            taken = f", which is for {files[file]}" if files[file] != method.name else ""
+            raise InvalidInputError(
+                f"the rows of {method.name} cannot be in {file!r}, named by its alias{taken}; give it another"
+            )
 
 
 def _told(method: Method) -> dict[str, Any]:

@@ -356,6 +356,12 @@ def test_cascades_and_rules_beside_the_others(root):
         ({"methods": ()}, "methods must be at least one, each once; got none"),
         ({"methods": ("sqe", "Selective-QE")}, "each once; got Selective-QE, Selective-QE"),
         ({"methods": ("best",)}, "method must be one of"),
+        (
+            {"methods": (replace(get_method("sqe"), name="Mine", alias="proposed"),)},
+            "is for Selective-QE",
+        ),
+        ({"methods": ("oracle", replace(get_method("oracle"), name="Mine"))}, "which is for Oracle; give it"),
+        ({"methods": (replace(get_method("sqe"), name="Mine", alias="a/b"),)}, "cannot be in 'a/b_detailed"),
         ({"threshold": float("nan")}, "threshold must be a finite number"),
         ({"rate": 2}, "rate must be a finite number from 0 to 1"),
         ({"k": 0}, "k must be from 1"),
