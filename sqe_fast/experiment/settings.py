@@ -7,13 +7,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from sqe_fast._checks import check_number
+from sqe_fast._checks import check_choice, check_number
 from sqe_fast.errors import InvalidInputError
 from sqe_fast.expand import Expander
 from sqe_fast.expansion.cache import ExpansionCache
 from sqe_fast.expansion.prompts import VERSION
 from sqe_fast.experiment.rows import METHOD_FILES, file_of
 from sqe_fast.gate.gates import RandomGate, ThresholdGate
+from sqe_fast.gate.signals import SIGNALS
 from sqe_fast.generate.base import Generator
 from sqe_fast.methods import Method, get_method
 
@@ -41,6 +42,9 @@ class RunSettings:
         Of each list before fusion; None: twice k.
     threshold, rate : float
         Of Selective-QE and of Random-Gated-Expansion, where they are given by name.
+    signals : tuple of str or None
+        Signals that the rows of the first method tell beside those that every gate sees, from
+        `sqe_fast.gate.signals.SIGNALS`; None: all that the store allows.
     timed : bool
         Measure `elapsed_seconds`, for which every method is run once more, alone.
     trace_temperature, paraphrase_temperature, max_new_tokens, sampling_seed
@@ -52,6 +56,7 @@ class RunSettings:
     depth: int | None = None
     threshold: float = 0.65
     rate: float = 0.46
+    signals: tuple[str, ...] | None = None
     timed: bool = True
     trace_temperature: float = 0.8
     paraphrase_temperature: float = 0.5
@@ -61,6 +66,8 @@ class RunSettings:
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, -1e30)
         check_number("rate", self.rate, 0, 1)
+        for name in self.signals or ():
+            check_choice("signals", name, tuple(SIGNALS))
         _check_names([get_method(method) for method in self.methods])
         self.of_seed(0)  # a number that is not allowed is told before anything is loaded
 
@@ -85,6 +92,7 @@ class RunSettings:
         """Return all of this that decides the rows of a seed, as a manifest tells it."""
         methods = self.of_seed(seed)
         choices: dict[str, Any] = {"methods": {method.name: _told(method) for method in methods}}
+        choices["signals"] = None if self.signals is None else list(self.signals)
         if any(method.expands for method in methods):
             choices["expansions"] = {
                 "generator": generator,

@@ -28,6 +28,7 @@ from sqe_fast.experiment.run import run
 from sqe_fast.experiment.settings import RunSettings
 from sqe_fast.experiment.trajectories import Source
 from sqe_fast.fusion import rrf_lists
+from sqe_fast.gate.signals import SIGNALS
 from sqe_fast.methods import Stage, get_method
 from sqe_fast.store import MemoryStore
 
@@ -61,8 +62,11 @@ def test_rows_are_the_engines_answers(tiny_experiment, seed):
     with MemoryStore.open(one.folder.parent / "memory", read_only=True, encoder=TextEncoder()) as store:
         engine = Engine(store, generator=ScriptedGenerator(fail={failing}))
         for method in SETTINGS.of_seed(seed):
-            batch = engine.search(one.queries, method, targets=one.targets)
+            first = method.name == "Dense-Only"
+            extra = tuple(SIGNALS) if first else ()
+            batch = engine.search(one.queries, method, targets=one.targets, signals=extra)
             rows = one.methods[method.name]
+            assert (set(rows.signals) == set(SIGNALS)) == first
             assert rows.retrieved == batch.ids
             assert rows.expanded.tolist() == batch.expanded.tolist()
             assert rows.calls.tolist() == batch.usage.calls.tolist()
@@ -304,10 +308,11 @@ def test_a_store_without_vectors(tmp_path, steps):
 def test_methods_of_ones_own(root):
     mine = replace(get_method("sqe", threshold=0.6, signal="top1"), name="Mine", alias="mine")
     late = replace(get_method("random", rate=0.9, seed=1), name="Late", alias="late")
-    settings = RunSettings(methods=("dense", mine, late), timed=False, k=5, depth=7)
+    settings = RunSettings(methods=("dense", mine, late), timed=False, k=5, depth=7, signals=("rbo",))
     run(root, TextEncoder(), ScriptedGenerator(), seeds=[43], settings=settings)
     one = read_seed(root / "seed43")
     assert list(one.methods) == ["Dense-Only", "Late", "Mine"]
+    assert set(one.methods["Dense-Only"].signals) - set(one.methods["Mine"].signals) == {"rbo"}
     assert one.methods["Mine"].path.name == "mine_detailed.jsonl"
     assert (one.methods["Mine"].top1 < 0.6).tolist() == one.methods["Mine"].expanded.tolist()
     draws = random.Random(43)
@@ -363,6 +368,7 @@ def test_cascades_and_rules_beside_the_others(root):
         ({"methods": ("oracle", replace(get_method("oracle"), name="Mine"))}, "which is for Oracle; give it"),
         ({"methods": (replace(get_method("sqe"), name="Mine", alias="a/b"),)}, "cannot be in 'a/b_detailed"),
         ({"threshold": float("nan")}, "threshold must be a finite number"),
+        ({"signals": ("luck",)}, "signals must be one of"),
         ({"rate": 2}, "rate must be a finite number from 0 to 1"),
         ({"k": 0}, "k must be from 1"),
         ({"depth": 5}, "depth must be at least k, 10; got 5"),
