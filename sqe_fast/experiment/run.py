@@ -236,7 +236,9 @@ class _Work:
         stack.callback(opened.close)
         expander = self.settings.expander(paid, opened)
         return KeptExpansions(
-            expander, lambda done: self.tell(f"seed {folder.seed}: {done} of {n} questions expanded")
+            expander,
+            paid.generator,
+            lambda done: self.tell(f"seed {folder.seed}: {done} of {n} questions expanded"),
         )
 
     def _alone(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sqe_fast._checks import check_choice, check_number
 from sqe_fast.errors import InvalidInputError
@@ -48,7 +48,9 @@ class RunSettings:
     timed : bool
         Measure `elapsed_seconds`, for which every method is run once more, alone.
     trace_temperature, paraphrase_temperature, max_new_tokens, sampling_seed
-        Of the expansions, see `sqe_fast.expand.Expander`.
+    joint, trace_end, observation_lines
+        Of the expansions, see `sqe_fast.expand.Expander`. With `joint` the seconds of methods that take only
+        one kind of probe are not known: alone, they would have asked otherwise.
     """
 
     methods: tuple[str | Method, ...] = tuple(METHOD_FILES)
@@ -62,6 +64,9 @@ class RunSettings:
     paraphrase_temperature: float = 0.5
     max_new_tokens: int = 256
     sampling_seed: int | None = None
+    joint: bool = False
+    trace_end: Literal["model", "step", "blank"] = "model"
+    observation_lines: int | None = None
 
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, -1e30)
@@ -101,6 +106,9 @@ class RunSettings:
                 "paraphrase_temperature": self.paraphrase_temperature,
                 "max_new_tokens": self.max_new_tokens,
                 "sampling_seed": self.sampling_seed,
+                "joint": self.joint,
+                "trace_end": self.trace_end,
+                "observation_lines": self.observation_lines,
             }
         return {**choices, "elapsed_seconds": TIMED if self.timed else UNTIMED}
 
@@ -113,6 +121,9 @@ class RunSettings:
             paraphrase_temperature=self.paraphrase_temperature,
             max_new_tokens=self.max_new_tokens,
             seed=self.sampling_seed,
+            joint=self.joint,
+            trace_end=self.trace_end,
+            observation_lines=self.observation_lines,
             count_cached=True,
         )
 

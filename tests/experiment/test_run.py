@@ -28,7 +28,9 @@ from sqe_fast.experiment.run import run
 from sqe_fast.experiment.settings import RunSettings
 from sqe_fast.experiment.trajectories import Source
 from sqe_fast.fusion import rrf_lists
+from sqe_fast.gate import TokenBudgetGate
 from sqe_fast.gate.signals import SIGNALS
+from sqe_fast.generate.base import Generation
 from sqe_fast.methods import Stage, get_method
 from sqe_fast.store import MemoryStore
 
@@ -353,6 +355,40 @@ def test_cascades_and_rules_beside_the_others(root):
     assert "0.5" in told["Cascade"]["stages"]
     assert "0.5" in told["Strict"]["accept"]
     assert {len(row["traces"]) for row in read_probes(root / "seed42")} == {2}
+
+
+def test_a_budget_of_tokens(root):
+    class Counting(ScriptedGenerator):
+        def most_tokens(self, requests):
+            return [(10, 6) for _ in requests]
+
+    gate = TokenBudgetGate(10 * 32)
+    lean = replace(get_method("sqe"), name="Lean", alias="lean", gate=gate)
+    settings = RunSettings(methods=("always", lean))
+    run(root, TextEncoder(), Counting(), seeds=[42], settings=settings)
+    one = read_seed(root / "seed42").methods["Lean"]
+    spent = one.prompt_tokens + one.completion_tokens
+    assert 0 < one.expanded.sum() < 24
+    assert 0 < spent.sum() <= 320
+    assert np.isfinite(one.seconds).all()
+
+
+def test_joint_answers(root):
+    class Joint(ScriptedGenerator):
+        def answer(self, request):
+            assert request.kind == "joint"
+            texts = tuple(f"{request.question} {word}" for word in ("one", "two", "three", "four"))
+            return Generation(texts, 10, 0, 9, verbatim=True, traces=2)
+
+    generator = Joint()
+    settings = RunSettings(methods=("always", "traces"), joint=True)
+    run(root, TextEncoder(), generator, seeds=[42], settings=settings)
+    methods = read_seed(root / "seed42").methods
+    assert sum(len(call) for call in generator.calls) == 24
+    assert methods["Always-Expand"].calls.tolist() == [1] * 24
+    assert (methods["Always-Expand"].seconds > 0).all()
+    assert np.isnan(methods["HyDE-Traces-Only"].seconds).all()
+    assert {len(row["lists"]) for row in methods["HyDE-Traces-Only"].raw} == {5}
 
 
 @pytest.mark.parametrize(

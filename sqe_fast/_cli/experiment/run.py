@@ -44,6 +44,13 @@ Examples:
 @click.option("--paraphrase-temperature", type=float, help="Of the paraphrases.  [default: 0.5]")
 @click.option("--max-new-tokens", type=int, metavar="N", help="Of an expansion.  [default: 256]")
 @click.option("--sampling-seed", type=int, help="Fixes the expansions where the engine can.")
+@click.option("--joint", is_flag=True, help="Ask for traces and paraphrases in one answer.")
+@click.option(
+    "--trace-end", type=click.Choice(["model", "step", "blank"]), help="Of a trace.  [default: model]"
+)
+@click.option(
+    "--observation-lines", type=int, metavar="N", help="Of a trace, at most.  [default: as they come]"
+)
 @click.option(
     "--cache",
     type=click.Path(dir_okay=False, path_type=Path),
