@@ -16,8 +16,10 @@ from bench.peers.base import Arrays, Engine
 __all__ = [
     "SqeFast",
     "bootstrap",
+    "decide",
     "encoder",
     "engine",
+    "evidence",
     "expander",
     "experiment",
     "fuse_ids",
@@ -26,6 +28,7 @@ __all__ = [
     "gate_left_out",
     "gate_questions",
     "gate_sweep",
+    "gates",
     "isa_levels",
     "isa_name",
     "methods",
@@ -33,6 +36,8 @@ __all__ = [
     "read_experiment",
     "recorded",
     "report",
+    "signal",
+    "signals",
     "store",
     "sweep",
     "tokenizer",
@@ -254,3 +259,73 @@ def use_isa(level: str) -> Iterator[None]:
         yield
     finally:
         _core.set_isa(before)
+
+
+def evidence(found: Any, count: int) -> Callable[[], Any]:
+    """Return what makes the evidence on `count` questions of a memory, their lists and vectors at hand.
+
+    Made anew it holds nothing that an earlier signal has worked out, except the mean vector of the store.
+    """
+    from sqe_fast.bm25 import BM25Index
+    from sqe_fast.dense import DenseIndex
+    from sqe_fast.gate import Corpus, Evidence
+
+    documents = found.vectors.astype(np.float16)
+    dense = DenseIndex.build(documents)
+    words = BM25Index.build(found.texts, tokenizer="code", variant="lucene", k1=1.2)
+    corpus = Corpus(documents, words, lambda vectors, depth: dense.search(vectors, depth, 1))
+    questions = found.questions(count)
+    queries = found.encoder.encode(questions)
+    lists = dense.search(queries, 20, 1), words.search(questions, 20, 1)
+    return lambda: Evidence(*lists, questions=questions, queries=queries, corpus=corpus)
+
+
+def signals() -> list[str]:
+    """Return the names of all signals."""
+    from sqe_fast.gate import SIGNALS
+
+    return list(SIGNALS)
+
+
+def signal(name: str, evidence: Any) -> NDArray[np.float32]:
+    """Return one signal of every question."""
+    from sqe_fast.gate import compute_signals
+
+    return compute_signals([name], evidence)[name]
+
+
+def gates() -> dict[str, Any]:
+    """Return gates by name that decide from the spread, or from a model of three signals."""
+    from sqe_fast.gate import (
+        LearnedGate,
+        RandomGate,
+        RateGate,
+        StreamingGate,
+        ThresholdGate,
+        TokenBudgetGate,
+        fit_gain,
+    )
+
+    rng = np.random.default_rng(5)
+    known = {name: rng.random(300, np.float32) for name in ("spread", "top1", "margin")}
+    model = fit_gain(known, (known["spread"] < 0.3).astype(int))
+    return {
+        "threshold": ThresholdGate(0.03, "spread"),
+        "random": RandomGate(),
+        "rate": RateGate(0.48),
+        "streaming": StreamingGate(0.48),
+        "learned": LearnedGate(model),
+        "tokens": TokenBudgetGate(10**9, wish=RateGate(0.48)),
+    }
+
+
+def decide(gate: Any, values: dict[str, NDArray[np.float32]]) -> NDArray[np.bool_]:
+    """Return the decisions of one run about one batch; an expansion costs 600 tokens at most."""
+    from sqe_fast.gate.gates import Asking, Quote, choose
+
+    n = len(next(iter(values.values())))
+
+    def quote(places: NDArray[np.int64], _: Any) -> Quote:
+        return Quote(np.full(len(places), 100, np.int64), np.full(len(places), 500, np.int64))
+
+    return choose(gate.start(), Asking(values, np.ones(n, np.bool_), quote))

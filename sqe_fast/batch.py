@@ -39,7 +39,7 @@ class SearchBatch:
     gated : bool[n]
         Where the gate decided to expand.
     signals : mapping of str to float32[n]
-        What the gate could see, by name.
+        What the gate could see, and what the caller asked for, by name.
     lists : tuple of str
         The lists that may take part, in the order of fusion, such as "trace 1 bm25".
     lengths : int32[n, len(lists)]

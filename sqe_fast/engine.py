@@ -15,7 +15,7 @@ from itertools import islice
 from threading import Lock
 from typing import Any
 
-from sqe_fast._checks import check_int, check_texts, check_threads, describe
+from sqe_fast._checks import check_choice, check_int, check_texts, check_threads, describe
 from sqe_fast._engine.chunk import Chunk, Pass
 from sqe_fast._engine.pipeline import overlapped
 from sqe_fast._engine.probes import Expands
@@ -26,6 +26,7 @@ from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.expand import Expander
 from sqe_fast.expansion.cache import ExpansionCache
 from sqe_fast.gate.gates import OracleGate
+from sqe_fast.gate.signals import SIGNALS
 from sqe_fast.generate.base import Generator
 from sqe_fast.methods import Method, get_method
 from sqe_fast.store import MemoryStore, Snapshot
@@ -115,6 +116,7 @@ class Engine:
         k: int | None = None,
         *,
         targets: Iterable[str | Collection[str]] | None = None,
+        signals: Iterable[str] = (),
         **numbers: Any,
     ) -> SearchBatch:
         """Answer questions by one method.
@@ -129,6 +131,9 @@ class Engine:
             Hits of each answer; by default the method's own, 5.
         targets : iterable of (str or collection of str), optional
             The ids that answer each question; only the oracle looks at them, and needs them.
+        signals : iterable of str, optional
+            Names of `sqe_fast.gate.SIGNALS` that the result is to tell, beside those that it tells anyway.
+            They change no answer; what they need is looked up for them.
         numbers
             Other numbers of the method, such as ``threshold=0.6``.
 
@@ -143,7 +148,7 @@ class Engine:
             An argument is not allowed, or the method needs an encoder, a generator or targets that are not
             there. What fails for single questions is told in `SearchBatch.problems` instead.
         """
-        parts = list(self.search_stream(questions, method, k, targets=targets, **numbers))
+        parts = list(self.search_stream(questions, method, k, targets=targets, signals=signals, **numbers))
         return SearchBatch.concat(parts)
 
     def search_stream(
@@ -153,6 +158,7 @@ class Engine:
         k: int | None = None,
         *,
         targets: Iterable[str | Collection[str]] | None = None,
+        signals: Iterable[str] = (),
         **numbers: Any,
     ) -> Iterator[SearchBatch]:
         """Answer questions by one method, yielding a SearchBatch for each chunk; arguments as for `search`.
@@ -161,7 +167,7 @@ class Engine:
         number of them. Without questions, one empty batch is yielded.
         """
         chosen = _chosen(method, k, numbers)
-        return (parts[0] for parts in self._run(questions, [chosen], targets))
+        return (parts[0] for parts in self._run(questions, [chosen], targets, signals))
 
     def search_methods(
         self,
@@ -170,6 +176,7 @@ class Engine:
         k: int | None = None,
         *,
         targets: Iterable[str | Collection[str]] | None = None,
+        signals: Iterable[str] = (),
     ) -> dict[str, SearchBatch]:
         """Answer questions by several methods at once, sharing all work.
 
@@ -179,7 +186,7 @@ class Engine:
 
         Parameters
         ----------
-        questions, k, targets
+        questions, k, targets, signals
             As for `search`.
         methods : iterable of (str or Method)
             Of different names; for one method with other numbers rename it with `dataclasses.replace`.
@@ -200,7 +207,7 @@ class Engine:
             )
         if not chosen:
             raise InvalidInputError("methods must hold at least one method")
-        chunks = list(self._run(questions, chosen, targets))
+        chunks = list(self._run(questions, chosen, targets, signals))
         return {
             name: SearchBatch.concat([parts[number] for parts in chunks]) for number, name in enumerate(names)
         }
@@ -210,13 +217,17 @@ class Engine:
         questions: Iterable[str],
         methods: Sequence[Method],
         targets: Iterable[str | Collection[str]] | None,
+        signals: Iterable[str],
     ) -> Iterator[list[SearchBatch]]:
         """Check everything that concerns all questions, then return the stream of chunks."""
         searcher = self._current()
+        names = [check_choice("signals", name, tuple(SIGNALS)) for name in check_texts("signals", signals)]
+        if any("dense" in SIGNALS[name].indexes for name in names):
+            searcher.need_dense("a signal of dense lists")
         for method in methods:
             self._check(method, searcher, targets is not None)
         stream = _chunks(check_texts("questions", questions), targets, self._chunk)
-        return self._flow(Pass(methods, searcher, self._expander, self._threads), stream)
+        return self._flow(Pass(methods, searcher, self._expander, self._threads, names), stream)
 
     def _flow(self, work: Pass, stream: Iterator[Chunk]) -> Iterator[list[SearchBatch]]:
         work.resume()

@@ -200,7 +200,7 @@ class Method:
         """In which indexes the question itself is looked up, for its lists or for the gate."""
         found: set[str] = {index for source in self.lists for index in source.indexes}
         for name in self.gate.signals:
-            found |= {"dense", "bm25"} if SIGNALS[name].needs_bm25 else {"dense"}
+            found |= SIGNALS[name].indexes
         for accept in self.accepts:
             found |= accept.indexes
         return frozenset(found)
@@ -305,7 +305,8 @@ def _pairs(weights: Any) -> tuple[tuple[str, float], ...] | None:
 
 
 def _gate_fields(gate: Gate) -> dict[str, Any]:
-    return {field.name: getattr(gate, field.name) for field in fields(gate)}  # type: ignore[arg-type]
+    known = fields(gate)  # type: ignore[arg-type]
+    return {field.name: getattr(gate, field.name) for field in known if field.init}
 
 
 _ALL = (TRACES, PARAPHRASES)
@@ -353,7 +354,7 @@ def get_method(method: str | Method, **numbers: Any) -> Method:
     Examples
     --------
     >>> get_method("sqe", threshold=0.6).gate
-    ThresholdGate(threshold=0.6, signal='top1')
+    ThresholdGate(threshold=0.6, signal='top1', direction='below')
     >>> get_method("traces", K=1).list_names
     ('question dense', 'trace 1 dense', 'trace 1 bm25')
     """

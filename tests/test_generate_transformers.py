@@ -12,6 +12,7 @@ from oracles.tiny import llama_folder
 from sqe_fast.errors import InvalidInputError, ModelUnavailableError
 from sqe_fast.generate import Generator, Message, Request, make_generator
 from sqe_fast.generate._chat import prompt_ids
+from sqe_fast.generate.base import Bounded
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,23 @@ def test_greedy_batches_equal_single_prompts(tiny):
         assert (answer.prompt_tokens, answer.completion_tokens) == (prompt, completion)
         assert answer.finish_reasons == (reason,)
         assert (answer.cached_tokens, answer.calls, answer.error) == (0, 1, None)
+
+
+def test_it_tells_beforehand_what_requests_can_cost(tiny):
+    assert isinstance(tiny, Bounded)
+    requests = [
+        Request.of("retry " * (i + 1), max_new_tokens=5 + i, n=1 + i, temperature=1) for i in range(3)
+    ]
+    refused = Request((Message("assistant", "no"),))
+    tiny._tokenizer.chat_template, kept = "{{ raise_exception('no') }}", tiny._tokenizer.chat_template
+    try:
+        assert tiny.most_tokens([refused]) == [(0, 0)]
+    finally:
+        tiny._tokenizer.chat_template = kept
+    for answer, (prompt, most) in zip(tiny.generate(requests), tiny.most_tokens(requests), strict=True):
+        assert answer.prompt_tokens == prompt
+        assert 0 < answer.completion_tokens <= most
+    assert [most for _, most in tiny.most_tokens(requests)] == [5, 12, 21]
 
 
 def test_samples_seed_and_greedy_copies(tiny):

@@ -46,6 +46,9 @@ def test_one_call_counts_samples_and_cached_tokens(engine):
     assert two.error is None
     assert 2 <= two.completion_tokens <= 16
     assert two.calls == 1
+    costs = engine.most_tokens(requests)
+    assert costs[0] == (two.prompt_tokens, 16)
+    assert costs[2] == (greedy.prompt_tokens, 5)
     assert set(two.finish_reasons) <= {"stop", "length"}
     assert over_long.texts == ()
     assert "window of 1024" in over_long.error

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ("torch", "transformers", "faiss", "vllm", "openai", "huggingface_hub")
+HEAVY = ("torch", "transformers", "faiss", "vllm", "openai", "huggingface_hub", "sklearn")
 
 
 MODULES = ["encode", "dense", "usage", "expand", "engine", "methods", "gate", "cli"]

@@ -59,6 +59,7 @@ def test_the_protocols_numbers():
         "P": 2,
         "threshold": 0.65,
         "signal": "top1",
+        "direction": "below",
     }
     assert sqe.list_depth == 20
     assert get_method("random").gate == RandomGate(0.46, 42)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -143,6 +144,29 @@ def test_the_tables_example_runs(sh, folder):
     assert "15 of 15 tables from 192 rows of 2 seeds" in report
     assert "adds up; 192 rows of seeds 42, 43, 15 stored tables" in verify
     assert (folder / "experiment/report/index.html").is_file()
+
+
+def test_the_gates_example_runs(folder):
+    need("faiss", "sklearn")
+    from oracles.small import TextEncoder
+
+    from sqe_fast.engine import Engine
+    from sqe_fast.generate import make_generator
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line)["query"] for line in lines]
+    with MemoryStore.create("memory", encoder=TextEncoder()) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        engine = Engine(store, generator=make_generator("recorded:expansions.jsonl"))
+        gain = np.arange(len(questions)) % 3 - 1
+        names = {"engine": engine, "questions": questions, "gain": gain}
+        exec(block("Gates", "python"), names)
+        assert engine.search(questions, names["learned"]).gated.sum() == 40
+    assert names["batch"].gated.sum() == 40  # floor(0.48 * 84 + 0.5)
+    assert 0 < names["budget"].run.spent <= 20_000
 
 
 @pytest.mark.parametrize("line", experiment_lines())

@@ -56,11 +56,21 @@ Examples:
     "--cache", type=click.Path(dir_okay=False, path_type=Path), help="A file where generations are kept."
 )
 @click.option("--threshold", type=float, help="Of sqe: expand where the signal is below.  [default: 0.65]")
-@click.option("--signal", help="Of sqe: top1, margin, spread, concentration, agreement.  [default: top1]")
+@click.option("--signal", help="Of sqe: top1, margin, spread and others, see sqe_fast.gate.  [default: top1]")
+@click.option(
+    "--direction", help="Of sqe: expand where the signal is below the threshold, or above.  [default: below]"
+)
 @click.option("--traces", type=int, metavar="K", help="Hypothetical traces of a question.  [default: 2]")
 @click.option("--paraphrases", type=int, metavar="P", help="Paraphrases of a question.  [default: 2]")
 @click.option("--depth", type=int, help="Depth of each list that is fused.  [default: twice k]")
 @click.option("--constant", type=float, help="Of reciprocal rank fusion.  [default: 60]")
+@click.option("--fusion", help="rrf, or zscore or minmax of every document's scores.  [default: rrf]")
+@click.option(
+    "--accept",
+    metavar="RULES",
+    help="Refuse traces and paraphrases by what they find, as in 'top1 >= 0.6' or 'top1 >= question + 0.05'.",
+)
+@click.option("--joint", is_flag=True, help="Ask for traces and paraphrases in one call.")
 @click.option("--rate", type=float, help="Of random: share that is expanded.  [default: 0.46]")
 @click.option("--seed", type=int, help="Of random.  [default: 42]")
 @click.option("--at", type=int, help="Of oracle: hits it looks at.  [default: 5]")
@@ -85,6 +95,7 @@ def search(
     texts: bool,
     chunk: int,
     device: str | None,
+    joint: bool,
     **numbers: Any,
 ) -> int:
     """Answer QUESTION, or each question of a file, from STORE.
@@ -110,7 +121,7 @@ def search(
         if method is None:
             plain = "hybrid" if opened.settings["encoder"] else "bm25"
             chosen = get_method("sqe" if generator else plain, k=k, **given)
-        engine = _engine(opened, generator if chosen.expands else None, cache, chunk, device, stack)
+        engine = _engine(opened, generator if chosen.expands else None, cache, joint, chunk, device, stack)
         output = stack.enter_context(_output(engine, as_json, trec, parquet, texts, queries is not None))
         # A bar and tables would write over each other on one terminal.
         show = queries is not None and (as_json or trec or parquet is not None)
@@ -129,15 +140,17 @@ def _engine(
     store: MemoryStore,
     generator: str | None,
     cache: Path | None,
+    joint: bool,
     chunk: int,
     device: str | None,
     stack: ExitStack,
 ) -> Engine:
     from sqe_fast.engine import Engine
 
-    made: Any = None
+    expander: Any = None
     kept: Any = None
     if generator is not None:
+        from sqe_fast.expand import Expander
         from sqe_fast.expansion.cache import ExpansionCache
         from sqe_fast.generate import make_generator
 
@@ -146,7 +159,8 @@ def _engine(
         if cache is not None:
             kept = ExpansionCache(cache)
             stack.callback(kept.close)
-    return Engine(store, generator=made, cache=kept, chunk=chunk, device=device)
+        expander = Expander(made, kept, joint=joint)
+    return Engine(store, generator=expander, chunk=chunk, device=device)
 
 
 def _output(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sqe_fast._store.settings import Encoder, differences
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.gate.evidence import Corpus
 from sqe_fast.hits import Hits
 from sqe_fast.store import Snapshot
 
@@ -96,6 +97,11 @@ class Searcher:
         """Return the `depth` best rows by BM25."""
         hits: Hits = self.snapshot.bm25.search(list(texts), depth, self._threads)
         return hits
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """What signals see of the store."""
+        return Corpus(self.snapshot.vectors, lambda: self.snapshot.bm25, self.dense)
 
     def need_rows(self, name: str) -> None:
         """Refuse method `name` where not every document can be scored."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqe_fast._extras import require
 from sqe_fast._hub import GENERATOR_ADVICE, pretrained
 from sqe_fast.generate.base import Generation, Request
 
-__all__ = ["fitting_prompt", "load_tokenizer", "prompt_ids"]
+__all__ = ["fitting_prompt", "load_tokenizer", "most_tokens", "prompt_ids"]
 
 # Names under which templates let a caller switch reasoning off (Qwen, SmolLM3; DeepSeek, Granite).
 _THINKING = ("enable_thinking", "thinking")
@@ -32,6 +33,19 @@ def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
         request.chat(), add_generation_prompt=True, tokenize=True, return_dict=False, **switches
     )
     return [int(token) for token in ids]
+
+
+def most_tokens(tokenizer: Any, requests: Sequence[Request]) -> list[tuple[int, int]]:
+    """Return the tokens of each prompt, and of its samples at most; see `Bounded`."""
+    return [_most(tokenizer, request) for request in requests]
+
+
+def _most(tokenizer: Any, request: Request) -> tuple[int, int]:
+    try:
+        length = len(prompt_ids(tokenizer, request))
+    except Exception:  # a template may raise anything: `fitting_prompt` makes a failure of it, at no cost
+        return 0, 0
+    return length, request.n * request.max_new_tokens
 
 
 def fitting_prompt(tokenizer: Any, request: Request, window: int) -> list[int] | Generation:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from sqe_fast._checks import check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["Generation", "Generator", "Message", "Request", "check_requests"]
+__all__ = ["Bounded", "Generation", "Generator", "Message", "Request", "check_requests"]
 
 ROLES = ("system", "user", "assistant")
 
@@ -149,6 +149,19 @@ class Generator(Protocol):
 
     def close(self) -> None:
         """Free what the generator holds; it cannot be used afterwards."""
+        ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A generator that can tell beforehand what requests can cost, and sends each of them once.
+
+    A local model counts by its own tokenizer and chat template. An endpoint cannot, and may have to be asked
+    again for samples that it left out.
+    """
+
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return for each request the tokens of its prompt, and the most that all its samples can have."""
         ...
 
 

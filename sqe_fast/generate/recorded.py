@@ -73,6 +73,10 @@ class RecordedGenerator:
             traces=len(traces) if request.kind == _JOINT else 0,
         )
 
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return what each request costs, which a recording knows; see `Bounded`."""
+        return [(answer.prompt_tokens, answer.completion_tokens) for answer in self.generate(requests)]
+
     def close(self) -> None:
         """Do nothing: no model is held."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqe_fast._checks import check_int
 from sqe_fast._extras import require
 from sqe_fast._hub import GENERATOR_ADVICE, pretrained
-from sqe_fast.generate._chat import fitting_prompt, load_tokenizer
+from sqe_fast.generate._chat import fitting_prompt, load_tokenizer, most_tokens
 from sqe_fast.generate.base import Generation, Request, check_requests
 
 __all__ = ["TransformersGenerator"]
@@ -136,6 +136,10 @@ class TransformersGenerator:
                 kept = kept[:-1]
             return text[: min(cuts)], len(kept), "stop"
         return text, len(kept) + (end is not None), "length" if end is None else "stop"
+
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return what each request can cost; see `Bounded`."""
+        return most_tokens(self._tokenizer, check_requests(requests))
 
     def close(self) -> None:
         """Drop the model and its memory."""
