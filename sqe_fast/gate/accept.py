@@ -102,6 +102,27 @@ def _z(evidence: ProbeEvidence, side: str, index: str) -> Floats:
     return np.where(np.isneginf(best), -np.inf, score)
 
 
+def _lift(evidence: ProbeEvidence, _: str) -> Floats:
+    """Return how far the probe's best hits rise above the question's own, in both indexes.
+
+    The rise of the best inner product, in standard deviations of the question's scores over all documents,
+    plus log2 of the best BM25 score over the question's. A trace is longer than a question and worded like
+    what is stored: one that is near something stored rises in both, one that is beside the point in neither.
+    It has no unit: a linear map of an encoder's scores changes nothing. -inf without hits in either index;
+    where the question has no BM25 hit, inf.
+    """
+    dense, words = _best(evidence.hits("probe", "dense")), _best(evidence.hits("probe", "bm25"))
+    own = _best(evidence.hits("question", "dense")), _best(evidence.hits("question", "bm25"))
+    deviation = evidence.moments("question", "dense")[1]
+    lost = np.isneginf(dense) | ~(words > 0)
+    known = ~lost & np.isfinite(own[0]) & (deviation > 0)
+    rise = np.where(known, dense - np.where(known, own[0], 0.0), 0.0) / np.where(known, deviation, 1.0)
+    beyond = own[1] > 0
+    with np.errstate(divide="ignore"):
+        ratio = np.log2(np.where(lost, 1.0, words)) - np.log2(np.where(beyond, own[1], 1.0))
+    return np.where(lost, -np.inf, np.where(beyond, rise + ratio, np.inf))
+
+
 def _idf_share(evidence: ProbeEvidence, side: str) -> Floats:
     """Return the share of the text's idf that its best BM25 hit holds.
 
@@ -160,6 +181,7 @@ PROBE_SIGNALS: Mapping[str, ProbeSignal] = MappingProxyType(
             ProbeSignal("top1_z", _top1_z, ("dense",)),
             ProbeSignal("bm25_top1", _bm25_top1, ("bm25",)),
             ProbeSignal("bm25_z", _bm25_z, ("bm25",)),
+            ProbeSignal("lift", _lift, ("dense", "bm25"), of_question=False),
             ProbeSignal("idf_share", _idf_share, ("bm25",)),
             ProbeSignal("dense_bm25", _both, ("dense", "bm25")),
             ProbeSignal("overlap", _overlap_with_question, ("dense",), of_question=False),
@@ -167,7 +189,7 @@ PROBE_SIGNALS: Mapping[str, ProbeSignal] = MappingProxyType(
         )
     }
 )
-"""By name. Free of the scale of scores: top1_z, bm25_z, idf_share, dense_bm25, overlap, agreement."""
+"""By name. Free of the scale of scores: top1_z, bm25_z, lift, idf_share, dense_bm25, overlap, agreement."""
 
 _RULE = re.compile(
     r"\s*(?P<signal>\w+)\s*>=\s*(?P<question>question\s*(?=[+-]|\s*(~|$)))?\s*"

@@ -35,6 +35,7 @@ RULES = [
     "bm25_z >= question + 2",
     "bm25_top1 >= 40",
     "idf_share >= 0.3",
+    "lift >= 2.5",
     "dense_bm25 >= 0.1, overlap >= 0.1",
     "agreement >= 0.2",
     "top1 >= 0.6 ~ 0.1",

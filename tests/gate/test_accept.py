@@ -123,6 +123,7 @@ class Made:
         ("top1_z >= 0", [3, 2, 0, -np.inf]),  # 0 where all documents score alike
         ("bm25_top1 >= 0", [4, -np.inf, 6, 7]),
         ("bm25_z >= 0", [3, -np.inf, 0, 2]),
+        ("lift >= 0", [np.inf, -np.inf, np.inf, -np.inf]),
         ("idf_share >= 0", [0, 0.25, 0.5, 1]),
         ("dense_bm25 >= 0", [0.5, 0, 1, 0]),
         ("overlap >= 0", [0.25, 0, 0, 0]),
@@ -137,7 +138,28 @@ def test_signals(rule, values):
 
 
 def test_every_signal_is_tried():
-    assert len(PROBE_SIGNALS) == 8
+    assert len(PROBE_SIGNALS) == 9
+
+
+def test_lift_has_no_unit():
+    made = Made()
+    made.ids["question", "bm25"] = [[1, 2, 3, 4]] * 4
+    own, moments = made.hits, made.moments
+
+    def scored(scale, shift):
+        def hits(side, index):
+            found = own(side, index)
+            scores = found.scores + (2 if side == "probe" and index == "dense" else 0)
+            scores = scores * scale + shift if index == "dense" else scores * (4 if side == "probe" else 1)
+            return Hits(found.ids, scores.astype(np.float32))
+
+        made.hits = hits
+        made.moments = lambda side, index: (moments(side, index)[0], moments(side, index)[1] * scale)
+        return judge(Accept.parse("lift >= 0"), made).values["lift >= 0"].tolist()
+
+    # A rise of 2 deviations of 1, none where all documents score alike; four times the BM25 score.
+    assert scored(1, 0) == [4, -np.inf, 2, -np.inf]
+    assert scored(0.25, 7) == [4, -np.inf, 2, -np.inf]
 
 
 def test_all_or_any_and_why():

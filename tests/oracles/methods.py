@@ -112,6 +112,16 @@ class Probes:
             (self.top1(index, text) - row.mean()) / row.std() if self.top1(index, text) > -np.inf else -np.inf
         )
 
+    def lift(self, text, question):
+        ends = [self.top1(index, one) for index in ("dense", "bm25") for one in (text, question)]
+        if ends[0] == -np.inf or ends[2] <= 0:
+            return -np.inf
+        if ends[3] <= 0:
+            return np.inf
+        return (ends[0] - ends[1]) / self.plain.row("dense", question).astype(float).std() + np.log2(
+            ends[2] / ends[3]
+        )
+
     def idf_share(self, text):
         best = self.plain.top("bm25", text, 1)
         held = whole = 0.0
@@ -131,6 +141,8 @@ class Probes:
         if signal == "agreement":
             shares = [self.common(("dense", text), ("dense", other)) for other in others]
             return max(shares) if shares else np.nan
+        if signal == "lift":
+            return self.lift(text, question)
         if signal == "overlap":
             return self.common(("dense", text), ("dense", question))
         return {
