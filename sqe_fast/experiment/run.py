@@ -154,6 +154,7 @@ class _Work:
             had = read_manifest(results.manifest)
             found = changes(had["choices"], choices)
             if had["complete"] and not found and not again:
+                _check_files(results.path, had["checksums"])
                 return Ran(folder, len(questions), left_out, new=False)
             if had["complete"] and not again:
                 raise InvalidInputError(
@@ -266,6 +267,14 @@ class _Work:
             seconds = np.full(len(texts), batch.seconds["total"] / len(texts))
             found.append(seconds if kept is None else seconds + kept.seconds(texts, batch.gated))
         return found
+
+
+def _check_files(folder: Path, checksums: Mapping[str, str]) -> None:
+    for name, checksum in checksums.items():
+        path = folder / name
+        if not path.is_file() or sha256_of(path) != checksum:
+            how = "was changed since it was written" if path.is_file() else "is missing"
+            raise InvalidInputError(f"{str(path)!r} {how}; again=True (--again) makes the results anew")
 
 
 def _questions(folder: SeedFolder) -> tuple[list[Question], int]:

@@ -43,10 +43,10 @@ from sqe_fast.generate import make_generator
 root, traces, memory, targets = sys.argv[1:]
 encoder = Encoder.load("minilm", "cpu", "float32")
 generator = make_generator("vllm:smollm2", max_model_len=1536)
-protocol = Protocol(n_memory=int(memory), n_targets=int(targets), max_new_tokens=64)
+protocol = Protocol(n_memory=int(memory), n_targets=int(targets), max_new_tokens=48)
 for folder, seeds in (("exp", [43, 44]), ("other", [43])):
     prepare(f"{root}/{folder}", seeds, Source((traces,)), encoder, generator, protocol=protocol)
-settings = RunSettings(threshold=0.5, max_new_tokens=48)
+settings = RunSettings(threshold=0.5, max_new_tokens=32)
 run(f"{root}/exp", encoder, generator, settings=settings)
 generator.close()
 """

@@ -205,6 +205,22 @@ def test_what_is_there_is_not_run_again(root):
     assert after["Selective-QE"] != before["Selective-QE"]
 
 
+def test_results_that_were_changed_are_not_taken_for_whole(root):
+    run(root, TextEncoder(), settings=PLAIN, seeds=[42])
+    path = root / "seed42" / "results" / "dense_only_detailed.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"true", b"false", 1))
+    with pytest.raises(
+        InvalidInputError, match=r"dense_only_detailed.jsonl' was changed since it was written"
+    ):
+        run(root, TextEncoder(), settings=PLAIN, seeds=[42])
+    path.unlink()
+    with pytest.raises(InvalidInputError, match=r"dense_only_detailed.jsonl' is missing; again"):
+        run(root, TextEncoder(), settings=PLAIN, seeds=[42])
+    run(root, TextEncoder(), settings=PLAIN, seeds=[42], again=True)
+    assert path.read_bytes() == whole
+
+
 def test_a_cache_is_shared(root, tmp_path):
     generator = ScriptedGenerator()
     settings = replace(SETTINGS, methods=("traces",), timed=False)
