@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import platform
 from importlib import metadata
-from pathlib import Path
 
 from bench import ours
+from sqe_fast.experiment.machine import cpu_model, memory_size
 
 __all__ = ["describe", "markdown"]
 
@@ -39,28 +39,6 @@ def describe() -> dict[str, str]:
 def markdown(facts: dict[str, str]) -> str:
     """Lay the facts out as a Markdown list."""
     return "\n".join(f"- {name}: {value}" for name, value in facts.items())
-
-
-def cpu_model() -> str:
-    """Return the model name, and caches' sizes where the system tells them."""
-    lines = Path("/proc/cpuinfo")
-    names = [
-        line.split(":", 1)[1].strip()
-        for line in (lines.read_text().splitlines() if lines.exists() else ())
-        if line.startswith("model name")
-    ]
-    caches = []
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        level, kind, size = ((index / part).read_text().strip() for part in ("level", "type", "size"))
-        if kind != "Instruction":
-            caches.append(f"L{level} {size}")
-    name = names[0] if names else platform.processor() or platform.machine()
-    return f"{name} ({', '.join(caches)})" if caches else name
-
-
-def memory_size() -> str:
-    """Return the installed memory."""
-    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
 
 
 def library_versions() -> dict[str, str]:

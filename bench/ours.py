@@ -205,7 +205,7 @@ def evidence(found: Any, count: int) -> Callable[[], Any]:
     documents = found.vectors.astype(np.float16)
     dense = DenseIndex.build(documents)
     words = BM25Index.build(found.texts, tokenizer="code", variant="lucene", k1=1.2)
-    corpus = Corpus(documents, words, lambda vectors, depth: dense.search(vectors, depth, 1))
+    corpus = Corpus(documents, words, lambda vectors, depth: dense.search(vectors, depth, 1), dense.scores)
     questions = found.questions(count)
     queries = found.encoder.encode(questions)
     lists = dense.search(queries, 20, 1), words.search(questions, 20, 1)

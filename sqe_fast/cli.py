@@ -15,6 +15,7 @@ from typing import TextIO
 import click
 
 from sqe_fast import __version__
+from sqe_fast._cli.experiment import experiment
 from sqe_fast._cli.index import index
 from sqe_fast._cli.options import examples
 from sqe_fast._cli.search import search
@@ -51,7 +52,7 @@ def sqe_fast() -> None:
     """Search agent memory, with selective LLM query expansion."""
 
 
-for command in (index, search, stats, verify):
+for command in (index, search, stats, verify, experiment):
     sqe_fast.add_command(command)
 
 

@@ -224,6 +224,9 @@ class Engine:
         names = [check_choice("signals", name, tuple(SIGNALS)) for name in check_texts("signals", signals)]
         if any("dense" in SIGNALS[name].indexes for name in names):
             searcher.need_dense("a signal of dense lists")
+        for name in names:
+            if "rows" in SIGNALS[name].needs:
+                searcher.need_rows(f"the signal {name!r}")
         for method in methods:
             self._check(method, searcher, targets is not None)
         stream = _chunks(check_texts("questions", questions), targets, self._chunk)
@@ -250,7 +253,8 @@ class Engine:
         indexes = {index for source in method.lists + method.added for index in source.indexes}
         if "dense" in method.question_indexes | indexes:
             searcher.need_dense(method.name)
-        if method.fusion != "rrf" and "dense" in indexes and len(method.list_names) > 1:
+        whole = any("rows" in SIGNALS[name].needs for name in method.gate.signals)
+        if whole or (method.fusion != "rrf" and "dense" in indexes and len(method.list_names) > 1):
             searcher.need_rows(method.name)
         if method.expands and self._expander is None:
             raise InvalidInputError(

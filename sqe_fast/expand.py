@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sqe_fast._checks import check_choice, check_int, check_number, check_texts
@@ -38,8 +39,8 @@ class Expansion:
     traces, paraphrases : tuple of str
         What was made; either may hold fewer than asked, or none.
     usage : Usage
-        Of this one question (length 1). What a cache answered, and a question repeated within one call,
-        costs nothing.
+        Of this one question (length 1). A question repeated within one call costs nothing, nor does what a
+        cache answered, unless the expander has `count_cached`.
     cached : bool
         All of it came without a call: from the cache, or from the same question earlier in the call.
     error : str or None
@@ -50,6 +51,9 @@ class Expansion:
         The part of `usage` that each kind ("traces", "paraphrases") took, or "joint" for both in one answer.
     problems : mapping of str to str
         For each kind that failed or is short, the reason.
+    seconds : mapping of str to float
+        For each kind, its equal share of the wall time of the call that made it, whenever that was; a kind
+        of which that is not known is left out.
     """
 
     question: str
@@ -61,6 +65,7 @@ class Expansion:
     notes: tuple[str, ...] = ()
     costs: Mapping[str, Usage] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def probes(self) -> tuple[str, ...]:
@@ -93,6 +98,7 @@ class Expander:
         trace_end: Literal["model", "step", "blank"] = "model",
         observation_lines: int | None = None,
         brief: bool = False,
+        count_cached: bool = False,
     ) -> None:
         """Set what is asked for.
 
@@ -119,6 +125,9 @@ class Expander:
         brief
             Ask for traces, alone or jointly, in few words: the instruction is most of a prompt, and here less
             than half as long. How well a model follows it is for that model to show.
+        count_cached
+            Let what the cache answers cost what it did when it was made, as the tables of an experiment need
+            after a run that was taken up again; `Expansion.cached` still tells that nothing was paid.
         """
         if not isinstance(generator, Generator):
             raise InvalidTypeError(
@@ -143,6 +152,7 @@ class Expander:
             None if observation_lines is None else check_int("observation_lines", observation_lines, 1)
         )
         self._seed = None if seed is None else check_int("seed", seed, 0, 2**63 - 1)
+        self._count_cached = bool(count_cached)
 
     def expand(
         self,
@@ -181,13 +191,16 @@ class Expander:
         if self.cache is not None:
             self.cache.put(made)
         unpaid = set(made)
+        uncounted = {*made, *kept} if self._count_cached else set(made)
         expansions = []
         for question, pairs, count in zip(asked, wanted, counts, strict=True):
             keys = [None if pair is None else pair[0] for pair in pairs]
             answers = [None if key is None else made.get(key) or kept[key] for key in keys]
-            paid = [key in unpaid for key in keys]
+            paid = any(key in unpaid for key in keys)
+            counted = [key in uncounted for key in keys]
             unpaid.difference_update(key for key in keys if key is not None)
-            expansions.append(self._expansion(question, answers, count, paid))
+            uncounted.difference_update(key for key in keys if key is not None)
+            expansions.append(self._expansion(question, answers, count, counted, paid))
         return expansions
 
     def requests(self, question: str, K: int | None = None, P: int | None = None) -> list[Request]:
@@ -210,23 +223,31 @@ class Expander:
         return [None if r is None else (cache_key(name, VERSION, r), r) for r in requests]
 
     def _generate(self, requests: Sequence[Request]) -> list[Generation]:
-        return self.generator.generate(requests) if requests else []
+        if not requests:
+            return []
+        start = time.perf_counter()
+        made = self.generator.generate(requests)
+        share = (time.perf_counter() - start) / len(requests)
+        return [replace(answer, seconds=share) for answer in made]
 
     def _expansion(
         self,
         question: str,
         answers: Sequence[Generation | None],
         counts: tuple[int, int],
-        paid: Sequence[bool],
+        counted: Sequence[bool],
+        paid: bool,
     ) -> Expansion:
-        """Parse the answers for a question; `paid` tells which of them cost something here."""
+        """Parse the answers; `counted` tells whose cost counts here, `paid` whether any was made."""
         made: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ())
         errors, notes = [], []
-        costs, problems = {}, {}
-        for kind, answer, new in zip(_ANSWERS, answers, paid, strict=True):
+        costs, problems, seconds = {}, {}, {}
+        for kind, answer, new in zip(_ANSWERS, answers, counted, strict=True):
             if answer is None:
                 continue
             costs[kind] = _usage([answer] if new else [])
+            if answer.seconds is not None:
+                seconds[kind] = answer.seconds
             if kind == "joint":
                 found = self._both(answer, counts)
             elif kind == "traces":
@@ -247,12 +268,13 @@ class Expander:
             question,
             made["traces"],
             made["paraphrases"],
-            _usage([answer for answer, new in zip(answers, paid, strict=True) if answer and new]),
-            cached=bool(costs) and not any(paid),
+            _usage([answer for answer, new in zip(answers, counted, strict=True) if answer and new]),
+            cached=bool(costs) and not paid,
             error="; ".join(errors) or None,
             notes=tuple(notes),
             costs=costs,
             problems=problems,
+            seconds=seconds,
         )
 
     def _traces(self, answer: Generation, count: int) -> tuple[str, ...]:

@@ -139,6 +139,21 @@ def test_other_settings_are_other_entries(tmp_path, change):
     cache.close()
 
 
+def test_what_a_cache_answers_can_cost_what_it_did(tmp_path):
+    cache = ExpansionCache(tmp_path / "cache.sqlite")
+    first = Expander(Scripted(), cache, count_cached=True).expand(["a", "a"])
+    again = Expander(Scripted(), cache, count_cached=True).expand(["a", "a"])
+    for made in (first, again):
+        assert [m.usage.totals()["calls"] for m in made] == [2, 0]  # a repeat costs once
+        assert made[0].costs["traces"].totals()["completion_tokens"] == 20
+        assert set(made[0].seconds) == {"traces", "paraphrases"}
+    assert [m.cached for m in first] == [False, True]
+    assert [m.cached for m in again] == [True, True]
+    assert again[0].seconds == first[0].seconds  # of when it was made
+    assert Expander(Scripted(), cache).expand(["a"])[0].usage.totals()["calls"] == 0
+    cache.close()
+
+
 def test_surrogates_in_a_question_do_not_break_the_cache(tmp_path):
     cache = ExpansionCache(tmp_path / "c.sqlite")
     expander = Expander(Scripted(), cache)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -28,20 +30,30 @@ cache.close()
 
 def test_round_trip(tmp_path):
     cache = ExpansionCache(tmp_path / "c.sqlite")
-    whole = Generation(("a\ud800", "日本"), 5, 3, 4, ("stop", "length"), estimated=True, verbatim=True)
+    whole = Generation(("a\ud800", "日本"), 5, 3, 4, ("stop", "length"), 2, True, True, seconds=0.25)
     keys = [bytes([i]) * 32 for i in range(3)]
     cache.put({keys[0]: whole, keys[1]: Generation.failed("no")})
     cache.put([(keys[0], Generation(("later",)))])  # the first answer stays
     got = cache.get(keys)
     assert list(got) == [keys[0]]
     assert got[keys[0]] == Generation(
-        whole.texts, 5, 3, 4, whole.finish_reasons, calls=0, estimated=True, verbatim=True
+        whole.texts, 5, 3, 4, whole.finish_reasons, calls=2, estimated=True, verbatim=True, seconds=0.25
     )
     cache.close()
     again = ExpansionCache(tmp_path / "c.sqlite")
     assert again.get(keys) == got
     assert again.get([]) == {}
     again.close()
+
+
+def test_a_file_of_the_first_version_is_read(tmp_path):
+    cache = ExpansionCache(tmp_path / "c.sqlite")
+    with sqlite3.connect(cache.path) as db:
+        old = json.dumps([["text"], ["stop"], [5, 3, 4], False, True])
+        db.execute("INSERT INTO generations VALUES (?, ?)", (b"k", old))
+    db.close()
+    assert cache.get([b"k"]) == {b"k": Generation(("text",), 5, 3, 4, ("stop",), 1, False, True)}
+    cache.close()
 
 
 def test_more_keys_than_one_statement_takes(tmp_path):

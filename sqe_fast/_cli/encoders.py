@@ -20,13 +20,16 @@ LOADED_BY = ("pooling", "query_prefix", "document_prefix", "max_length")
 class PinnedEncoder:
     """An encoder with the name, dimension and settings that a store pins.
 
-    Opening a store and searching by BM25 then load no model.
+    Opening a store and searching by BM25 then load no model. Without `dtype` the encoder's own default holds.
     """
 
-    def __init__(self, pinned: Mapping[str, Any], device: str | None = None) -> None:
+    def __init__(
+        self, pinned: Mapping[str, Any], device: str | None = None, dtype: str | None = None
+    ) -> None:
         self.name: str = pinned["name"]
         self.dim: int = pinned["dim"]
         self.settings = {key: value for key, value in pinned.items() if key not in ("name", "dim")}
+        self.dtype = dtype
         self._device = device
         self._loaded: Any = None
 
@@ -43,7 +46,7 @@ class PinnedEncoder:
         from sqe_fast.encode import Encoder
 
         chosen = {name: self.settings[name] for name in LOADED_BY if name in self.settings}
-        encoder = Encoder.load(self.name, self._device, **chosen)
+        encoder = Encoder.load(self.name, self._device, self.dtype, **chosen)
         if encoder.dim != self.dim or encoder.settings != self.settings:
             raise InvalidInputError(
                 f"the encoder {self.name!r} is another one than when the store was made: "

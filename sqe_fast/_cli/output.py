@@ -11,9 +11,9 @@ from typing import Any, Protocol, Self
 
 import click
 
-from sqe_fast._cli.queries import Query
 from sqe_fast.batch import SearchBatch
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.readers.queries import Query
 from sqe_fast.store import Snapshot
 
 __all__ = ["JsonLines", "Output", "Parquet", "Table", "Trec"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqe_fast._cli.options import debug, device, examples, json_output, store_argument
-from sqe_fast._cli.queries import Query, read_queries
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.readers.queries import Query, read_queries
 
 if TYPE_CHECKING:
     from sqe_fast._cli.output import Output

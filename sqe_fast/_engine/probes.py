@@ -200,6 +200,9 @@ def _joined(old: Expansion, new: Expansion) -> Expansion:
     costs = dict(old.costs)
     for kind, cost in new.costs.items():
         costs[kind] = costs[kind] + cost if kind in costs else cost
+    seconds = dict(old.seconds)
+    for kind, share in new.seconds.items():
+        seconds[kind] = seconds.get(kind, 0.0) + share
     return Expansion(
         old.question,
         old.traces + new.traces,
@@ -210,6 +213,7 @@ def _joined(old: Expansion, new: Expansion) -> Expansion:
         notes=new.notes,
         costs=costs,
         problems=dict(old.problems) | dict(new.problems),
+        seconds=seconds,
     )
 
 

@@ -101,7 +101,7 @@ class Searcher:
     @cached_property
     def corpus(self) -> Corpus:
         """What signals see of the store."""
-        return Corpus(self.snapshot.vectors, lambda: self.snapshot.bm25, self.dense)
+        return Corpus(self.snapshot.vectors, lambda: self.snapshot.bm25, self.dense, self.dense_rows)
 
     def need_rows(self, name: str) -> None:
         """Refuse method `name` where not every document can be scored."""

@@ -67,7 +67,7 @@ class ExpansionCache:
             return int(self._db.execute("SELECT count(*) FROM generations").fetchone()[0])
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Generation]:
-        """Return what is known of `keys`; token counts are those of the first time, calls are 0."""
+        """Return what is known of `keys`; calls, tokens and seconds are those of when it was made."""
         found: dict[bytes, Generation] = {}
         with self._lock:
             for start in range(0, len(keys), _ASK_AT_ONCE):
@@ -100,20 +100,27 @@ class ExpansionCache:
 
 def _dump(made: Generation) -> str:
     tokens = [made.prompt_tokens, made.cached_tokens, made.completion_tokens]
+    cost = [made.calls, made.seconds]
     return json.dumps(
-        [made.texts, made.finish_reasons, tokens, made.estimated, made.verbatim, made.traces],
+        [made.texts, made.finish_reasons, tokens, made.estimated, made.verbatim, cost, made.traces],
         ensure_ascii=True,
     )
 
 
 def _load(value: str) -> Generation:
-    texts, reasons, (prompt, cached, completion), estimated, verbatim, *traces = json.loads(value)
-    counts = {"prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion, "calls": 0}
+    texts, reasons, (prompt, cached, completion), estimated, verbatim, *rest = json.loads(value)
+    # Files of earlier versions do not say.
+    calls, seconds = rest[0] if rest else (1, None)
+    traces = rest[1] if len(rest) > 1 else 0
     return Generation(
         tuple(texts),
+        prompt_tokens=prompt,
+        cached_tokens=cached,
+        completion_tokens=completion,
         finish_reasons=tuple(reasons),
+        calls=calls,
         estimated=estimated,
         verbatim=verbatim,
-        traces=sum(traces),  # absent in files of earlier versions
-        **counts,
+        seconds=seconds,
+        traces=traces,
     )

@@ -10,15 +10,20 @@ from numpy.typing import NDArray
 
 from sqe_fast.bm25 import BM25Index
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.fusion import fuse_rows
 from sqe_fast.hits import Hits
 from sqe_fast.text import tokenize_batch
 
-__all__ = ["Again", "Corpus", "Evidence"]
+__all__ = ["Again", "Corpus", "Evidence", "Rows"]
 
 Again = Callable[[NDArray[np.float32], int], Hits]
 """From vectors float32[m, dim] and a depth to their dense lists."""
 
+Rows = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""From vectors float32[m, dim] to the dense score of every document, float32[m, N]."""
+
 _BLOCK = 65536  # rows of the store averaged at a time
+_BLOCK_BYTES = 2**26  # of score rows held at a time: at least those of one question
 
 
 class Corpus:
@@ -32,6 +37,8 @@ class Corpus:
         For its tokenizer and its document frequencies. Opened when a signal first asks for it.
     again : callable, optional
         Searches the store's vectors, as `DenseIndex.search`.
+    rows : callable, optional
+        Scores every document, as `DenseIndex.scores`.
     """
 
     def __init__(
@@ -39,15 +46,22 @@ class Corpus:
         documents: NDArray[np.float16] | NDArray[np.float32] | None = None,
         words: BM25Index | Callable[[], BM25Index] | None = None,
         again: Again | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self.documents = documents
         self.again = again
+        self.rows = rows
         self._words = words
 
     @property
     def held(self) -> frozenset[str]:
         """Which parts there are."""
-        parts = {"documents": self.documents, "words": self._words, "again": self.again}
+        parts = {
+            "documents": self.documents,
+            "words": self._words,
+            "again": self.again,
+            "rows": self.rows,
+        }
         return frozenset(name for name, value in parts.items() if value is not None)
 
     @cached_property
@@ -118,6 +132,7 @@ class Evidence:
             raise InvalidInputError(f"{names} must be of one length; got {counts} questions")
         self._size = next(iter(sizes.values()), 0)
         self._tops: dict[int, NDArray[np.float32]] = {}
+        self._fused: dict[int, Hits] = {}
 
     def __len__(self) -> int:
         return self._size
@@ -147,6 +162,35 @@ class Evidence:
             out[:, : ids.shape[1]][real] = np.asarray(documents[rows], np.float32)[back]
             self._tops[depth] = out
         return self._tops[depth]
+
+    def fused(self, depth: int) -> Hits:
+        """Return the best documents by the sum of their dense and BM25 z-scores, each over the whole store.
+
+        It scores every document in both indexes, as `Method.fusion` "zscore" does: one pass over the store a
+        question, a block of questions at a time.
+        """
+        if depth not in self._fused:
+            rows, words, queries, questions = (
+                self.corpus.rows,
+                self.corpus.words,
+                self.queries,
+                self.questions,
+            )
+            if rows is None or words is None or queries is None or questions is None:
+                raise InvalidInputError(
+                    "Evidence: fused hits need questions, queries, and corpus rows and words"
+                )
+            out = Hits(
+                np.full((len(self), depth), -1, np.int32), np.full((len(self), depth), -np.inf, np.float32)
+            )
+            size = max(1, _BLOCK_BYTES // (8 * max(1, len(words))))
+            for start in range(0, len(self) if len(words) else 0, size):
+                part = slice(start, start + size)
+                both = np.stack([rows(queries[part]), words.score_rows(list(questions[part]))], axis=1)
+                found = fuse_rows(both, k=depth)
+                out.ids[part], out.scores[part] = found.ids, found.scores
+            self._fused[depth] = out
+        return self._fused[depth]
 
     @cached_property
     def background(self) -> NDArray[np.float64]:

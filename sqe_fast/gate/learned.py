@@ -161,7 +161,7 @@ class GainModel:
         """Write the model as JSON, in one step; there is no code in it for `load` to run."""
         target = Path(path)
         beside = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        beside.write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n", encoding="utf-8")
+        beside.write_text(json.dumps(self.record, indent=1) + "\n", encoding="utf-8")
         beside.replace(target)
 
     @classmethod
@@ -174,19 +174,32 @@ class GainModel:
             The file is none, or another version's; the message names it.
         """
         try:
-            held = json.loads(Path(path).read_text(encoding="utf-8"))
-            if not isinstance(held, dict) or held.pop("format", None) != FORMAT:
-                raise RecordError(f"{os.fspath(path)}: not a {FORMAT!r}")
+            return cls.of_record(json.loads(Path(path).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise RecordError(f"{os.fspath(path)}: cannot be read: {error.strerror}") from error
+        except RecordError as error:
+            raise RecordError(f"{os.fspath(path)}: {error}") from error
+        except ValueError as error:
+            raise RecordError(f"{os.fspath(path)}: not a gain model: {error}") from error
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The model as plain values that JSON can hold."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def of_record(cls, record: Any) -> GainModel:
+        """Return the model of a `record`; `RecordError` where it is none."""
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise RecordError(f"not a {FORMAT!r}")
+        held = {name: value for name, value in record.items() if name != "format"}
+        try:
             held["scales"] = tuple(Scale(_floats(s["values"]), _floats(s["to"])) for s in held["scales"])
             held["weights"] = tuple(_floats(row) for row in held["weights"])
             held |= {"offsets": _floats(held["offsets"]), "gains": _floats(held["gains"])}
             return cls(**held | {"names": tuple(held["names"])})
-        except OSError as error:
-            raise RecordError(f"{os.fspath(path)}: cannot be read: {error.strerror}") from error
         except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, RecordError):
-                raise
-            raise RecordError(f"{os.fspath(path)}: not a gain model: {error}") from error
+            raise RecordError(f"not a gain model: {error}") from error
 
 
 def fit_gain(

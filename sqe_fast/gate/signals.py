@@ -13,6 +13,7 @@ agreement,                of the dense list and the BM25 list together
 top1_agreement,
 overlap, rbo
 bm25_top1, bm25_spread    of the BM25 scores
+fused_spread              of the dense and the BM25 score of every document of the store
 idf_max, idf_mean, oov,   of the question's words; no search at all
 length
 ========================  =====================================================================
@@ -41,6 +42,7 @@ _AGAIN = frozenset({"dense", "queries", "again"})
 _BOTH = frozenset({"dense", "bm25"})
 _BM25 = frozenset({"bm25"})
 _WORDS = frozenset({"questions", "words"})
+_WHOLE = _BOTH | _WORDS | {"queries", "rows"}
 
 _FREE = (
     Signal("top1", scores.top1, 1),
@@ -62,6 +64,7 @@ _DEAR = (
     Signal("rbo", pairs.rbo, pairs.RBO_DEPTH, _BOTH),
     Signal("bm25_top1", scores.bm25_top1, 1, _BM25),
     Signal("bm25_spread", scores.bm25_spread, scores.SPREAD_DEPTH, _BM25),
+    Signal("fused_spread", scores.fused_spread, 1, _WHOLE),
     Signal("idf_max", words.idf_max, 1, _WORDS),
     Signal("idf_mean", words.idf_mean, 1, _WORDS),
     Signal("oov", words.oov, 1, _WORDS),

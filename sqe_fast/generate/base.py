@@ -110,6 +110,8 @@ class Generation:
         Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     error : str or None
         Why the request failed, or lacks samples.
+    seconds : float or None
+        Its equal share of the wall time of the call that it was made in; None: not measured.
     """
 
     texts: tuple[str, ...] = ()
@@ -121,6 +123,7 @@ class Generation:
     estimated: bool = False
     verbatim: bool = False
     error: str | None = None
+    seconds: float | None = None
     traces: int = 0
 
     @classmethod

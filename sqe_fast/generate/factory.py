@@ -7,7 +7,7 @@ from typing import Any
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.generate.base import Generator
 
-__all__ = ["KINDS", "make_generator"]
+__all__ = ["KINDS", "check_spec", "make_generator"]
 
 KINDS = ("vllm", "transformers", "openai", "recorded")
 
@@ -28,17 +28,23 @@ def make_generator(spec: str, **options: Any) -> Generator:
     >>> make_generator("openai:some-model@http://localhost:8000/v1").name  # doctest: +SKIP
     'openai:some-model@http://localhost:8000/v1'
     """
-    if not isinstance(spec, str):
-        raise InvalidTypeError(f"spec must be a str such as 'vllm:MODEL'; got {type(spec).__name__}")
-    kind, _, rest = spec.partition(":")
-    if kind not in KINDS or not rest:
-        raise InvalidInputError(f"spec must be one of {', '.join(f'{k}:…' for k in KINDS)}; got {spec!r}")
+    kind, rest = check_spec(spec)
     try:
         return _make(kind, rest, options)
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
         raise InvalidInputError(f"{kind}: {str(error).split('() ', 1)[-1]}") from error
+
+
+def check_spec(spec: str) -> tuple[str, str]:
+    """Return the kind and the rest of a spec, or say what is wrong with it; nothing is loaded."""
+    if not isinstance(spec, str):
+        raise InvalidTypeError(f"spec must be a str such as 'vllm:MODEL'; got {type(spec).__name__}")
+    kind, _, rest = spec.partition(":")
+    if kind not in KINDS or not rest:
+        raise InvalidInputError(f"spec must be one of {', '.join(f'{k}:…' for k in KINDS)}; got {spec!r}")
+    return kind, rest
 
 
 def _make(kind: str, rest: str, options: dict[str, Any]) -> Generator:

@@ -256,7 +256,7 @@ def test_broken_questions_are_named_by_line(memory, run, tmp_path, line, message
         (["x", "--method", "sqe"], "Selective-QE"),
         (["x", "--generator", "magic:x", "--method", "sqe"], "spec must be one of vllm:"),
         (["x", "--generator", "recorded:nofile", "--method", "sqe"], "cannot read the recorded expansions"),
-        (["--queries", "nofile"], "--queries: cannot read 'nofile': No such file"),
+        (["--queries", "nofile"], "cannot read the questions 'nofile': No such file"),
         (["x", "--nonsense"], "No such option"),
     ],
 )

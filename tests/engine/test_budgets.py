@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -122,6 +124,37 @@ def test_one_budget_over_many_searches(store):
     assert sum(usages) == gate.run.spent <= 5000
     assert gate.run.reserved == 0
     assert sum(usage > 0 for usage in usages) >= 4
+
+
+def test_searches_in_several_threads_share_one_budget(store):
+    gate = KeptGate(TokenBudgetGate(9000))
+    engine = Engine(store, generator=Wordy(lambda most: most // 2), chunk=1)
+    with ThreadPoolExecutor(4) as pool:
+        batches = list(pool.map(lambda _: engine.search(QUESTIONS, gated(gate)), range(4)))
+    assert sum(batch.usage.total_tokens for batch in batches) == gate.run.spent <= 9000
+    assert gate.run.reserved == 0
+    assert gate.run.left < 1000  # what one more could cost
+
+
+@pytest.mark.slow
+def test_a_real_model_keeps_to_its_budget(store, tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from oracles.tiny import llama_folder
+
+    from sqe_fast.generate import make_generator
+
+    folder = llama_folder(tmp_path / "llama")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 8192}))
+    generator = make_generator(f"transformers:{folder}", dtype="float32", device="cpu")
+    engine = Engine(store, generator=Expander(generator, K=1, P=1, max_new_tokens=16, seed=1), chunk=2)
+    one = engine.search(QUESTIONS[:1], gated(TokenBudgetGate(10**6), K=1, P=1)).usage.total_tokens
+    total = 5 * one // 2
+    batch = engine.search(QUESTIONS, gated(TokenBudgetGate(total), K=1, P=1))
+    assert batch.problems == (None,) * len(QUESTIONS)
+    assert batch.gated.sum() == 2
+    assert one < batch.usage.total_tokens <= total
 
 
 def test_a_search_that_breaks_off_keeps_its_tokens_set_aside(store):

@@ -49,7 +49,7 @@ def store(n, seed=1):
     index = BM25Index.build(texts, variant="lucene")
     dense = DenseIndex.build(vectors, dim=DIM)
     return SimpleNamespace(
-        corpus=Corpus(vectors, index, dense.search),
+        corpus=Corpus(vectors, index, dense.search, dense.scores),
         dense=dense,
         bm25=index,
         plain=plain.Store(vectors.astype(float), texts),

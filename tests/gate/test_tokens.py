@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
-from sqe_fast.gate import Asking, KeptGate, NeverGate, StreamingGate, ThresholdGate, TokenBudgetGate
+from sqe_fast.gate import (
+    Asking,
+    KeptGate,
+    NeverGate,
+    OracleGate,
+    StreamingGate,
+    ThresholdGate,
+    TokenBudgetGate,
+)
 from sqe_fast.gate.gates import Quote, choose
 from sqe_fast.usage import Usage
 
@@ -155,6 +163,10 @@ def test_refuses():
         TokenBudgetGate(1.5)
     with pytest.raises(InvalidInputError, match="questions must be from 1"):
         TokenBudgetGate(5, questions=0)
+    with pytest.raises(InvalidTypeError, match="wish must be a gate; got int 3"):
+        TokenBudgetGate(5, wish=3)
+    with pytest.raises(InvalidInputError, match="inner: the oracle works as the gate of a method only"):
+        KeptGate(OracleGate())
     with pytest.raises(InvalidTypeError, match="counter must be a function"):
         TokenBudgetGate(5, counter="minilm")
     with pytest.raises(InvalidInputError, match="needs to know what an expansion can cost"):

@@ -50,6 +50,7 @@ class Store:
     def __init__(self, documents, texts):
         self.documents = [list(map(float, document)) for document in documents]
         self.words = [set(text.lower().split()) for text in texts]
+        self.texts = [text.lower().split() for text in texts]
         n = max(1, len(self.documents))
         width = len(documents[0]) if len(documents) else 0
         self.mean = [math.fsum(document[j] for document in self.documents) / n for j in range(width)]
@@ -76,6 +77,29 @@ def deviation(scores):
 
 def spread(q):
     return deviation(best(q.dense, 10))
+
+
+def zscores(row):
+    mean, width = statistics.fmean(row), statistics.pstdev(row)
+    return [(x - mean) / width if width > 1e-9 else 0.0 for x in row]
+
+
+def fused_spread(q):
+    """BM25 (lucene, k1 1.5, b 0.75) of every document, summed as it is written."""
+    if not q.store.documents:
+        return 0.0
+    average = statistics.fmean(len(text) for text in q.store.texts)
+
+    def bm25(text):
+        norm = 1.5 * (1 - 0.75 + 0.75 * len(text) / average)
+        return math.fsum(
+            q.store.idf(word) * text.count(word) / (text.count(word) + norm)
+            for word in q.text.lower().split()
+        )
+
+    dense = zscores([dot(document, q.vector) for document in q.store.documents])
+    words = zscores([bm25(text) for text in q.store.texts])
+    return deviation(sorted(map(sum, zip(dense, words, strict=True)))[-10:])
 
 
 def gap(q):

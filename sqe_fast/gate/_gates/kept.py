@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sqe_fast.gate._gates.base import Asking, ChoosingRun, Decide, Gate, Payee
 from sqe_fast.gate._gates.base import choose as decision
+from sqe_fast.gate._gates.plain import check_gate
 from sqe_fast.usage import Usage
 
 __all__ = ["KeptGate"]
@@ -45,6 +46,7 @@ class KeptGate:
     _lock: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_gate("inner", self.inner)
         object.__setattr__(self, "run", self.inner.start())
         object.__setattr__(self, "_lock", Lock())
 

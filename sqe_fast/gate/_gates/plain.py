@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sqe_fast._checks import check_int, check_number, describe
-from sqe_fast.errors import InvalidTypeError
+from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.gate._gates.base import Decide, Direction, check_signal, needs_of
 from sqe_fast.gate.learned import GainModel
 
 __all__ = ["AlwaysGate", "LearnedGate", "NeverGate", "OracleGate", "RandomGate", "ThresholdGate"]
+__all__ += ["check_gate"]
 
 
 @dataclass(frozen=True)
@@ -147,3 +149,11 @@ class OracleGate:
     def start(self) -> Decide:
         """Return decisions that expand every question; see the class."""
         return AlwaysGate().start()
+
+
+def check_gate(name: str, gate: Any) -> None:
+    """Refuse what is no gate, and the oracle, which only the engine can ask by itself."""
+    if not callable(getattr(gate, "start", None)) or not hasattr(gate, "signals"):
+        raise InvalidTypeError(f"{name} must be a gate; got {describe(gate)}")
+    if isinstance(gate, OracleGate):
+        raise InvalidInputError(f"{name}: the oracle works as the gate of a method only")

@@ -12,7 +12,7 @@ from sqe_fast._checks import check_int, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.gate._gates.base import Asking, ChoosingRun, Decide, Gate, Payee, Quote, Scored, TokenCounter
 from sqe_fast.gate._gates.base import choose as decision
-from sqe_fast.gate._gates.plain import AlwaysGate
+from sqe_fast.gate._gates.plain import AlwaysGate, check_gate
 from sqe_fast.usage import Usage
 
 __all__ = ["TokenBudgetGate", "TokenRun"]
@@ -28,8 +28,9 @@ class TokenBudgetGate(Scored):
     counted by the generator's own tokenizer and chat template, and `max_new_tokens` for every sample. When
     its chunk has been answered, what it really cost is paid from that, and the rest is free again. So what is
     paid and what is set aside never exceed `total` together, whatever the model writes. Cached prompt tokens
-    count in full; answers out of an `ExpansionCache` cost nothing. A question that repeats within a chunk has
-    its cost set aside each time and is paid once.
+    count in full; answers out of an `ExpansionCache` cost nothing, unless the expander counts them all the
+    same (`count_cached`). A question that repeats within a chunk has its cost set aside each time and is paid
+    once.
 
     In each chunk the questions that `wish` lets through are taken, neediest first (equals in order), until
     the next one does not fit. The engine is a chunk ahead of what has been paid, so small chunks
@@ -60,6 +61,7 @@ class TokenBudgetGate(Scored):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_int("total", self.total, 0, MAX_TOTAL)
+        check_gate("wish", self.wish)
         if self.questions is not None:
             check_int("questions", self.questions, 1, MAX_TOTAL)
         if self.counter is not None and not callable(self.counter):

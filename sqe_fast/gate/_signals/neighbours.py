@@ -75,10 +75,10 @@ def stability(evidence: Evidence) -> Floats:
         asked = queries[rows]
         dim = asked.shape[1]
         noise = np.random.default_rng(STABILITY_SEED).standard_normal((STABILITY_DRAWS, dim))
-        noise = (noise * (STABILITY_NOISE / np.sqrt(dim))).astype(np.float32)
-        lengths = np.sqrt(np.einsum("nd,nd->n", asked, asked))[:, None]
-        for draw in noise:
-            second = again(asked + lengths * draw, STABILITY_DEPTH)
+        doubles = asked.astype(np.float64)
+        lengths = np.sqrt(np.einsum("nd,nd->n", doubles, doubles))[:, None]
+        for draw in noise * (STABILITY_NOISE / np.sqrt(dim)):
+            second = again((doubles + lengths * draw).astype(np.float32), STABILITY_DEPTH)
             out[rows] += overlap_of(dense.ids[rows, :STABILITY_DEPTH], second.ids) / STABILITY_DRAWS
     return rounded(out)
 

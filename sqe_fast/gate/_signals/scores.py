@@ -11,6 +11,7 @@ __all__ = [
     "bm25_spread",
     "bm25_top1",
     "concentration",
+    "fused_spread",
     "gap",
     "margin",
     "nqc",
@@ -52,6 +53,16 @@ def spread(evidence: Evidence) -> Floats:
     together tell no document apart from the rest.
     """
     return rounded(deviation(*top(evidence.dense, SPREAD_DEPTH)))
+
+
+def fused_spread(evidence: Evidence) -> Floats:
+    """Return the standard deviation of the best 10 sums of dense and BM25 z-scores; 0 for fewer than two.
+
+    `spread` of the fused list: each index's scores are standardised over every document of the store, so it
+    has no unit, and neither an encoder's scale nor the length of a question moves it. It is large where a few
+    documents stand out in both indexes. (Ours; measured in docs/quality.md.)
+    """
+    return rounded(deviation(*top(evidence.fused(SPREAD_DEPTH), SPREAD_DEPTH)))
 
 
 def gap(evidence: Evidence) -> Floats:

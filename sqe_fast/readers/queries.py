@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,7 +30,7 @@ class Query:
     targets: tuple[str, ...] | None = None
 
 
-def read_queries(path: str) -> Iterator[Query]:
+def read_queries(path: str | PathLike[str]) -> Iterator[Query]:
     """Yield the questions of a file, or of standard input for "-", as they are read.
 
     A file whose first line begins with "{" holds JSON objects: the question under query, question or text;
@@ -48,8 +50,8 @@ def read_queries(path: str) -> Iterator[Query]:
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (closed by the iterator that reads it)
     except OSError as error:
-        raise InvalidInputError(f"--queries: cannot read {path!r}: {error.strerror}") from error
-    return _lines(path, file)
+        raise InvalidInputError(f"cannot read the questions {os.fspath(path)!r}: {error.strerror}") from error
+    return _lines(os.fspath(path), file)
 
 
 def _lines(name: str, file: IO[bytes]) -> Iterator[Query]:

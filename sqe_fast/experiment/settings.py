@@ -1,0 +1,121 @@
+"""What is run over the prepared seeds: methods and their numbers, and how expansions are sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqe_fast._checks import check_number
+from sqe_fast.errors import InvalidInputError
+from sqe_fast.expand import Expander
+from sqe_fast.expansion.cache import ExpansionCache
+from sqe_fast.expansion.prompts import VERSION
+from sqe_fast.experiment.rows import METHOD_FILES, file_of
+from sqe_fast.gate.gates import RandomGate, ThresholdGate
+from sqe_fast.generate.base import Generator
+from sqe_fast.methods import Method, get_method
+
+__all__ = ["RunSettings"]
+
+TIMED = (
+    "wall time of the method run alone over all questions, every text encoded and looked up anew and its "
+    "expansions at hand, divided by the number of questions; plus, where the question is expanded, its equal "
+    "share of the wall time of each generation call that its expansions were made in"
+)
+UNTIMED = "not measured: all methods share one pass (null in the rows)"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What is run.
+
+    Attributes
+    ----------
+    methods : tuple of (str or Method)
+        By default the eight of the release. The random gate always draws with the experiment's seed.
+    k : int
+        Hits of an answer.
+    depth : int or None
+        Of each list before fusion; None: twice k.
+    threshold, rate : float
+        Of Selective-QE and of Random-Gated-Expansion, where they are given by name.
+    timed : bool
+        Measure `elapsed_seconds`, for which every method is run once more, alone.
+    trace_temperature, paraphrase_temperature, max_new_tokens, sampling_seed
+        Of the expansions, see `sqe_fast.expand.Expander`.
+    """
+
+    methods: tuple[str | Method, ...] = tuple(METHOD_FILES)
+    k: int = 10
+    depth: int | None = None
+    threshold: float = 0.65
+    rate: float = 0.46
+    timed: bool = True
+    trace_temperature: float = 0.8
+    paraphrase_temperature: float = 0.5
+    max_new_tokens: int = 256
+    sampling_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        check_number("threshold", self.threshold, -1e30)
+        check_number("rate", self.rate, 0, 1)
+        names = [get_method(method).name for method in self.methods]
+        if not names or len(set(names)) < len(names):
+            raise InvalidInputError(
+                f"methods must be at least one, each once; got {', '.join(names) or 'none'}"
+            )
+        self.of_seed(0)  # a number that is not allowed is told before anything is loaded
+
+    def of_seed(self, seed: int) -> list[Method]:
+        """Return the methods with all their numbers."""
+        return [self._method(given, seed) for given in self.methods]
+
+    def _method(self, given: str | Method, seed: int) -> Method:
+        method = get_method(given, k=self.k)
+        numbers: dict[str, Any] = {}
+        if self.depth is not None and "depth" in method.numbers:
+            numbers["depth"] = self.depth
+        if isinstance(method.gate, RandomGate):
+            numbers["seed"] = seed
+            if isinstance(given, str):
+                numbers["rate"] = self.rate
+        if isinstance(given, str) and isinstance(method.gate, ThresholdGate) and method.alias == "sqe":
+            numbers["threshold"] = self.threshold
+        return method.changed(**numbers)
+
+    def choices(self, seed: int, generator: str | None) -> dict[str, Any]:
+        """Return all of this that decides the rows of a seed, as a manifest tells it."""
+        methods = self.of_seed(seed)
+        choices: dict[str, Any] = {"methods": {method.name: _told(method) for method in methods}}
+        if any(method.expands for method in methods):
+            choices["expansions"] = {
+                "generator": generator,
+                "prompts": VERSION,
+                "trace_temperature": self.trace_temperature,
+                "paraphrase_temperature": self.paraphrase_temperature,
+                "max_new_tokens": self.max_new_tokens,
+                "sampling_seed": self.sampling_seed,
+            }
+        return {**choices, "elapsed_seconds": TIMED if self.timed else UNTIMED}
+
+    def expander(self, generator: Generator, cache: ExpansionCache) -> Expander:
+        """Return what expands questions; what the cache answers costs what it did when it was made."""
+        return Expander(
+            generator,
+            cache,
+            trace_temperature=self.trace_temperature,
+            paraphrase_temperature=self.paraphrase_temperature,
+            max_new_tokens=self.max_new_tokens,
+            seed=self.sampling_seed,
+            count_cached=True,
+        )
+
+
+def _told(method: Method) -> dict[str, Any]:
+    numbers = {name: _plain(value) for name, value in method.numbers.items()}
+    return {"file": file_of(method), **numbers}
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of a method as JSON can hold it."""
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
