@@ -226,7 +226,7 @@ def gate_sweep(experiment: Any) -> list[list[tuple[int, int]]]:
 
 def gate_left_out(experiment: Any) -> list[tuple[float, float, float]]:
     """For every seed the threshold chosen on the others, and its recall and rate, from rows."""
-    from sqe_fast.experiment.sweeps import leave_one_seed_out
+    from sqe_fast.experiment.choices import leave_one_seed_out
 
     return [(one.threshold, one.gate_recall, one.rate) for one in leave_one_seed_out(experiment)]
 

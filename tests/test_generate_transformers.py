@@ -80,6 +80,21 @@ def test_samples_seed_and_greedy_copies(tiny):
     assert greedy.texts[0] == greedy.texts[1]
 
 
+def test_requests_with_seeds_of_their_own_run_together(tiny, monkeypatch):
+    requests = [Request.of(f"find {i}", temperature=1.0, max_new_tokens=8, seed=i) for i in range(4)]
+    first = tiny.generate(requests)
+    sizes, batch = [], tiny._batch
+
+    def counted(prompts, request):
+        sizes.append(len(prompts))
+        return batch(prompts, request)
+
+    monkeypatch.setattr(tiny, "_batch", counted)
+    assert tiny.generate(requests) == first
+    assert sizes == [4]
+    assert len({answer.texts for answer in first}) == 4
+
+
 def test_a_seed_leaves_the_global_generator_alone(tiny):
     import torch
 

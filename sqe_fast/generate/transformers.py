@@ -17,7 +17,8 @@ __all__ = ["TransformersGenerator"]
 class TransformersGenerator:
     """Generate with transformers: requests of equal settings run together, padded on the left.
 
-    There is no prefix cache: `cached_tokens` is 0. A seed makes a batch of the same requests repeatable.
+    There is no prefix cache: `cached_tokens` is 0. Seeds make the same list of requests repeatable: a batch
+    runs on the seed of its first request.
     """
 
     def __init__(
@@ -72,7 +73,8 @@ class TransformersGenerator:
             if isinstance(ids, Generation):
                 answers[row] = ids
                 continue
-            key = (request.n, request.temperature, request.max_new_tokens, request.seed, request.stop)
+            seeded = request.seed is not None
+            key = (request.n, request.temperature, request.max_new_tokens, seeded, request.stop)
             groups.setdefault(key, []).append((row, ids))
         for (n, *_), members in groups.items():
             members.sort(key=lambda member: len(member[1]))  # little padding
