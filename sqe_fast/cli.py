@@ -16,6 +16,7 @@ import click
 
 from sqe_fast import __version__
 from sqe_fast._cli.experiment import experiment
+from sqe_fast._cli.gate import gate
 from sqe_fast._cli.index import index
 from sqe_fast._cli.options import examples
 from sqe_fast._cli.qa import qa
@@ -53,7 +54,7 @@ def sqe_fast() -> None:
     """Search agent memory, with selective LLM query expansion."""
 
 
-for command in (index, search, stats, verify, experiment, qa):
+for command in (index, search, stats, verify, gate, experiment, qa):
     sqe_fast.add_command(command)
 
 
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _told(error: BaseException) -> tuple[str, int]:
     """Return the message for an error, and the exit code."""
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return "interrupted; a store keeps what was added, and is whole", INTERRUPTED
+        return "interrupted; what was written is kept, and is whole", INTERRUPTED
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         hint = f" (see '{context.command_path} --help')" if context else ""

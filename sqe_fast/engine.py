@@ -7,6 +7,7 @@ up on other threads, and one call fuses.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -15,7 +16,7 @@ from itertools import islice
 from threading import Lock
 from typing import Any
 
-from sqe_fast._checks import check_int, check_texts, check_threads, describe
+from sqe_fast._checks import check_choice, check_int, check_texts, check_threads, describe
 from sqe_fast._engine.chunk import Chunk, Pass
 from sqe_fast._engine.pipeline import overlapped
 from sqe_fast._engine.probes import Expands
@@ -26,6 +27,7 @@ from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.expand import Expander
 from sqe_fast.expansion.cache import ExpansionCache
 from sqe_fast.gate.gates import OracleGate
+from sqe_fast.gate.signals import SIGNALS
 from sqe_fast.generate.base import Generator
 from sqe_fast.methods import Method, get_method
 from sqe_fast.store import MemoryStore, Snapshot
@@ -115,6 +117,7 @@ class Engine:
         k: int | None = None,
         *,
         targets: Iterable[str | Collection[str]] | None = None,
+        signals: Iterable[str] = (),
         **numbers: Any,
     ) -> SearchBatch:
         """Answer questions by one method.
@@ -129,6 +132,9 @@ class Engine:
             Hits of each answer; by default the method's own, 5.
         targets : iterable of (str or collection of str), optional
             The ids that answer each question; only the oracle looks at them, and needs them.
+        signals : iterable of str, optional
+            Names of `sqe_fast.gate.SIGNALS` that the result is to tell, beside those that it tells anyway.
+            They change no answer; what they need is looked up for them.
         numbers
             Other numbers of the method, such as ``threshold=0.6``.
 
@@ -143,7 +149,7 @@ class Engine:
             An argument is not allowed, or the method needs an encoder, a generator or targets that are not
             there. What fails for single questions is told in `SearchBatch.problems` instead.
         """
-        parts = list(self.search_stream(questions, method, k, targets=targets, **numbers))
+        parts = list(self.search_stream(questions, method, k, targets=targets, signals=signals, **numbers))
         return SearchBatch.concat(parts)
 
     def search_stream(
@@ -153,6 +159,7 @@ class Engine:
         k: int | None = None,
         *,
         targets: Iterable[str | Collection[str]] | None = None,
+        signals: Iterable[str] = (),
         **numbers: Any,
     ) -> Iterator[SearchBatch]:
         """Answer questions by one method, yielding a SearchBatch for each chunk; arguments as for `search`.
@@ -161,7 +168,7 @@ class Engine:
         number of them. Without questions, one empty batch is yielded.
         """
         chosen = _chosen(method, k, numbers)
-        return (parts[0] for parts in self._run(questions, [chosen], targets))
+        return (parts[0] for parts in self._run(questions, [chosen], targets, signals))
 
     def search_methods(
         self,
@@ -170,6 +177,7 @@ class Engine:
         k: int | None = None,
         *,
         targets: Iterable[str | Collection[str]] | None = None,
+        signals: Iterable[str] = (),
     ) -> dict[str, SearchBatch]:
         """Answer questions by several methods at once, sharing all work.
 
@@ -179,7 +187,7 @@ class Engine:
 
         Parameters
         ----------
-        questions, k, targets
+        questions, k, targets, signals
             As for `search`.
         methods : iterable of (str or Method)
             Of different names; for one method with other numbers rename it with `dataclasses.replace`.
@@ -200,7 +208,7 @@ class Engine:
             )
         if not chosen:
             raise InvalidInputError("methods must hold at least one method")
-        chunks = list(self._run(questions, chosen, targets))
+        chunks = list(self._run(questions, chosen, targets, signals))
         return {
             name: SearchBatch.concat([parts[number] for parts in chunks]) for number, name in enumerate(names)
         }
@@ -210,20 +218,27 @@ class Engine:
         questions: Iterable[str],
         methods: Sequence[Method],
         targets: Iterable[str | Collection[str]] | None,
+        signals: Iterable[str],
     ) -> Iterator[list[SearchBatch]]:
         """Check everything that concerns all questions, then return the stream of chunks."""
         searcher = self._current()
+        names = [check_choice("signals", name, tuple(SIGNALS)) for name in check_texts("signals", signals)]
+        if any("dense" in SIGNALS[name].indexes for name in names):
+            searcher.need_dense("a signal of dense lists")
+        for name in names:
+            if "rows" in SIGNALS[name].needs:
+                searcher.need_rows(f"the signal {name!r}")
         for method in methods:
             self._check(method, searcher, targets is not None)
         stream = _chunks(check_texts("questions", questions), targets, self._chunk)
-        return self._flow(Pass(methods, searcher, self._expander, self._threads), stream)
+        return self._flow(Pass(methods, searcher, self._expander, self._threads, names), stream)
 
     def _flow(self, work: Pass, stream: Iterator[Chunk]) -> Iterator[list[SearchBatch]]:
         work.resume()
         with ThreadPoolExecutor(1, thread_name_prefix="sqe-bm25") as beside:
             first = partial(work.ask, beside=beside)
-            third = partial(work.answer, beside=beside)
-            with closing(overlapped(stream, first, work.expand, third)) as results:
+            second = partial(work.expand, beside=beside)
+            with closing(overlapped(stream, first, second, work.answer)) as results:
                 for result in results:
                     yield result
                     work.resume()
@@ -236,9 +251,19 @@ class Engine:
             return self._searcher
 
     def _check(self, method: Method, searcher: Searcher, has_targets: bool) -> None:
+        has = searcher.snapshot.settings["bm25"]["tokenizer"]
+        if method.tokenizer is not None and has != method.tokenizer:
+            warnings.warn(
+                f"{method.name} was chosen for stores with the tokenizer {method.tokenizer!r}; this one has "
+                f"{has!r}, with which BM25 finds less of what agents write",
+                stacklevel=5,
+            )
         indexes = {index for source in method.lists + method.added for index in source.indexes}
         if "dense" in method.question_indexes | indexes:
             searcher.need_dense(method.name)
+        whole = any("rows" in SIGNALS[name].needs for name in method.gate.signals)
+        if whole or (method.fusion != "rrf" and "dense" in indexes and len(method.list_names) > 1):
+            searcher.need_rows(method.name)
         if method.expands and self._expander is None:
             raise InvalidInputError(
                 f"{method.name} expands questions; give what does it as Engine(store, generator=...), see "

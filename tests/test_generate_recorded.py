@@ -15,7 +15,8 @@ from sqe_fast.generate import Message, Request, make_generator
 def test_real_recordings_come_back_unchanged(shared_data, name):
     path = shared_data / "agent_memory/dev" / name
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    expansions = Expander(make_generator(f"recorded:{path}")).expand([row["query"] for row in rows])
+    expander = Expander(make_generator(f"recorded:{path}"))
+    expansions = expander.expand([row["query"] for row in rows])
     assert len(expansions) == 360
     for row, expansion in zip(rows, expansions, strict=True):
         assert list(expansion.traces) == row["traces"]
@@ -25,6 +26,11 @@ def test_real_recordings_come_back_unchanged(shared_data, name):
         assert expansion.usage.totals()["calls"] == 2
         texts = row["traces"] + row["paraphrases"]
         assert expansion.usage.totals()["completion_tokens"] == sum(len(text.split()) for text in texts)
+        requests = expander.requests(row["query"])
+        assert len(requests) == 2
+        assert sum(sum(cost) for cost in expander.generator.most_tokens(requests)) == (
+            expansion.usage.total_tokens
+        )
 
 
 def recording(tmp_path, *rows):

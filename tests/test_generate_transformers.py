@@ -12,6 +12,7 @@ from oracles.tiny import llama_folder
 from sqe_fast.errors import InvalidInputError, ModelUnavailableError
 from sqe_fast.generate import Generator, Message, Request, TokenCounter, make_generator
 from sqe_fast.generate._chat import prompt_ids
+from sqe_fast.generate.base import Bounded
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,23 @@ def test_greedy_batches_equal_single_prompts(tiny):
         assert (answer.cached_tokens, answer.calls, answer.error) == (0, 1, None)
 
 
+def test_it_tells_beforehand_what_requests_can_cost(tiny):
+    assert isinstance(tiny, Bounded)
+    requests = [
+        Request.of("retry " * (i + 1), max_new_tokens=5 + i, n=1 + i, temperature=1) for i in range(3)
+    ]
+    refused = Request((Message("assistant", "no"),))
+    tiny._tokenizer.chat_template, kept = "{{ raise_exception('no') }}", tiny._tokenizer.chat_template
+    try:
+        assert tiny.most_tokens([refused]) == [(0, 0)]
+    finally:
+        tiny._tokenizer.chat_template = kept
+    for answer, (prompt, most) in zip(tiny.generate(requests), tiny.most_tokens(requests), strict=True):
+        assert answer.prompt_tokens == prompt
+        assert 0 < answer.completion_tokens <= most
+    assert [most for _, most in tiny.most_tokens(requests)] == [5, 12, 21]
+
+
 def test_samples_seed_and_greedy_copies(tiny):
     request = Request.of("find it", n=3, temperature=1.0, max_new_tokens=10, seed=5)
     first = tiny.generate([request])[0]
@@ -60,6 +78,21 @@ def test_samples_seed_and_greedy_copies(tiny):
     assert tiny.generate([request])[0] == first
     greedy = tiny.generate([Request.of("find it", n=2, max_new_tokens=4)])[0]
     assert greedy.texts[0] == greedy.texts[1]
+
+
+def test_requests_with_seeds_of_their_own_run_together(tiny, monkeypatch):
+    requests = [Request.of(f"find {i}", temperature=1.0, max_new_tokens=8, seed=i) for i in range(4)]
+    first = tiny.generate(requests)
+    sizes, batch = [], tiny._batch
+
+    def counted(prompts, request):
+        sizes.append(len(prompts))
+        return batch(prompts, request)
+
+    monkeypatch.setattr(tiny, "_batch", counted)
+    assert tiny.generate(requests) == first
+    assert sizes == [4]
+    assert len({answer.texts for answer in first}) == 4
 
 
 def test_a_seed_leaves_the_global_generator_alone(tiny):

@@ -8,7 +8,7 @@ import pytest
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.gate import RandomGate, ThresholdGate
-from sqe_fast.methods import METHODS, Method, Source, get_method
+from sqe_fast.methods import METHODS, PLUS, Method, Source, get_method
 
 ALIASES = {
     "dense": "Dense-Only",
@@ -29,6 +29,23 @@ def test_names_and_aliases():
     assert {method.alias: name for name, method in METHODS.items()} == ALIASES
     for alias, name in ALIASES.items():
         assert get_method(alias) is get_method(name) is get_method(name.upper()) is METHODS[name]
+
+
+def test_ours_stand_beside_the_protocols():
+    assert {method.alias: name for name, method in PLUS.items()} == {
+        "hybrid+": "Hybrid-Plus",
+        "sqe+": "SQE-Plus",
+    }
+    assert not set(PLUS) & set(METHODS)
+    for alias, name in (("hybrid+", "Hybrid-Plus"), ("sqe+", "SQE-Plus")):
+        assert get_method(alias) is get_method(name) is get_method(alias.upper()) is PLUS[name]
+    best, free = PLUS["SQE-Plus"], PLUS["Hybrid-Plus"]
+    assert (best.lists, best.fusion, best.weights) == (free.lists, free.fusion, free.weights)
+    assert best.list_names == ("question dense", "question bm25", "trace 1 dense", "trace 1 bm25")
+    assert best.list_weights == (1, 0.7, 1, 0.7)
+    assert best.wants == (1, 0)
+    assert free.wants == (0, 0)
+    assert get_method("sqe+", rate=0.3, K=2).gate.rate == 0.3
 
 
 @pytest.mark.parametrize(
@@ -59,6 +76,7 @@ def test_the_protocols_numbers():
         "P": 2,
         "threshold": 0.65,
         "signal": "top1",
+        "direction": "below",
     }
     assert sqe.list_depth == 20
     assert get_method("random").gate == RandomGate(0.46, 42)
@@ -84,8 +102,8 @@ def test_every_number_can_be_changed():
         (7, {}, InvalidTypeError, "method must be a name or a Method; got int 7"),
         ("dense", {"threshold": 0.5}, InvalidInputError, "Dense-Only has no 'threshold'; it takes k$"),
         ("dense", {"name": "x"}, InvalidInputError, "Dense-Only has no 'name'"),
-        ("hybrid", {"K": 1}, InvalidInputError, "no 'K'; it takes k, depth, constant$"),
-        ("traces", {"P": 1}, InvalidInputError, "no 'P'; it takes k, depth, constant, K$"),
+        ("hybrid", {"K": 1}, InvalidInputError, "no 'K'; it takes k, depth, constant, fusion,"),
+        ("traces", {"P": 1}, InvalidInputError, "no 'P'; it takes k, depth, constant, K, fusion,"),
         ("sqe", {"tokenizer": "code"}, InvalidInputError, "no 'tokenizer'; it takes k, depth"),
         ("sqe", {"k": 0}, InvalidInputError, "k must be from 1"),
         ("sqe", {"k": 2.5}, InvalidTypeError, "k must be an int"),

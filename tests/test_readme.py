@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.rows import made_up, write
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "examples" / "sample"
@@ -26,6 +29,11 @@ def block(section, language):
     found = re.findall(rf"^```{language}\n(.*?)^```", SECTIONS[section], re.MULTILINE | re.DOTALL)
     assert len(found) == 1
     return found[0]
+
+
+def experiment_lines():
+    blocks = re.findall(r"^```sh\n(.*?)^```", SECTIONS["The experiment"], re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
 
 def need(*packages):
@@ -128,6 +136,29 @@ def test_the_engine_example_runs(folder):
     assert sorted(names["batches"]) == ["Dense-Only", "Hybrid-RRF", "Selective-QE"]
 
 
+def test_the_gates_example_runs(folder):
+    need("faiss", "sklearn")
+    from oracles.small import TextEncoder
+
+    from sqe_fast.engine import Engine
+    from sqe_fast.generate import make_generator
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line)["query"] for line in lines]
+    with MemoryStore.create("memory", encoder=TextEncoder()) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        engine = Engine(store, generator=make_generator("recorded:expansions.jsonl"))
+        gain = np.arange(len(questions)) % 3 - 1
+        names = {"engine": engine, "questions": questions, "gain": gain}
+        exec(block("Gates", "python"), names)
+        assert engine.search(questions, names["learned"]).gated.sum() == 40
+    assert names["batch"].gated.sum() == 40  # floor(0.48 * 84 + 0.5)
+    assert 0 < names["budget"].run.spent <= 20_000
+
+
 def test_the_agents_example_runs(folder):
     from sqe_fast.agent.replay import RecordedPolicy
 
@@ -138,6 +169,78 @@ def test_the_agents_example_runs(folder):
     exec(block("Search agents", "python"), names)
     assert names["rollouts"][0].turns[0].hits[0]
     assert names["score"]("table", names["rollouts"][0], ["Jane Austen"]).total == 1.0
+
+
+def test_the_questions_are_answered_on_the_command_line(sh, folder):
+    """As README has it, with a recorded policy in the place of the model."""
+    question = {"id": "q1", "question": "Who wrote Emma?", "golden_answers": ["Jane Austen"]}
+    passage = {"_id": "p1", "title": "Emma", "text": "Emma is a novel by Jane Austen."}
+    said = [
+        "<think>Look.</think><search>author of Emma</search>",
+        "<think>So.</think><answer>Jane Austen</answer>",
+    ]
+    turns = [
+        {"id": "questions/q1", "turns": said},
+        {"question": "author of Emma", "turns": ["Austen wrote it."]},
+    ]
+    (folder / "wiki").mkdir()
+    for name, rows in (("questions", [question]), ("wiki/corpus", [passage]), ("turns", turns)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = block("Questions answered by search agents", "sh").replace("\\\n", "").splitlines()
+    told = [sh(line.replace("vllm:smollm2", "recorded:turns.jsonl")) for line in lines]
+    assert told[0] == "1 answered now, 1 in runs/rules: exact match 0.0%\n"
+    assert told[2] == "1 answered now, 1 in runs/expandsearch: exact match 100.0%\n"
+    assert "wrote 6 tables of 3 runs to tables" in told[3]
+    assert re.search(r"^ExpandSearch +100\.0 +100\.0$", told[4], re.MULTILINE)
+    assert "Against R1" in told[4]
+    assert "1 of 1 questions, 1 with an exact match" in told[5]
+    assert "Austen wrote it." in told[6]
+    assert (folder / "agents.html").is_file()
+
+
+def test_the_tables_example_runs(sh, folder):
+    need("numpy", "click", "rich")
+    write(folder / "experiment", made_up(n=12))
+    report, verify = [sh(line) for line in block("The tables of an experiment", "sh").splitlines()]
+    assert "Recall on the first seed, 42" in report
+    assert "15 of 15 tables from 192 rows of 2 seeds" in report
+    assert "adds up; 192 rows of seeds 42, 43, 15 stored tables" in verify
+    assert (folder / "experiment/report/index.html").is_file()
+
+
+@pytest.mark.parametrize("line", experiment_lines())
+def test_the_commands_of_the_experiment_are_accepted(folder, line):
+    """Read as the command line reads them; with small models they run in tests/experiment/test_live.py."""
+    need("click")
+    from sqe_fast._cli.experiment import experiment
+
+    program, group, name, *arguments = shlex.split(line)
+    assert (program, group) == ("sqe-fast", "experiment")
+    with experiment.commands[name].make_context(name, arguments) as context:
+        assert context.params["generator"].startswith("vllm:")
+
+
+def test_the_acceptance_example_runs(folder):
+    need("faiss")
+    from oracles.small import TextEncoder
+
+    from sqe_fast.engine import Engine
+    from sqe_fast.generate import make_generator
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line)["query"] for line in lines]
+    generator = make_generator("recorded:expansions.jsonl")
+    with MemoryStore.create("memory", encoder=TextEncoder()) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        names = {"Engine": Engine, "store": store, "generator": generator, "questions": questions}
+        names["engine"] = Engine(store, generator=generator)
+        exec(block("Expansion that cannot hurt", "python"), names)
+    assert any(names["batch"].refused)
+    assert set(names["lean"].steps) <= {1, 2}
+    assert (names["both"].usage.calls == 1).all()
 
 
 def test_the_bm25_example_runs(folder):

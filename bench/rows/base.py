@@ -50,10 +50,14 @@ GOALS = {
     "RRF on id arrays, against numpy and ranx": Goal(),
     "paired bootstrap, against numpy": Goal(5, 20),
     "paired bootstrap, against the multinomial shortcut": Goal(),
+    "threshold sweep, against plain Python": Goal(),
+    "leaving one seed out, against plain Python": Goal(),
+    "the whole report of an experiment, seconds": Goal(10, 3, higher=False),
     "encoding, against sentence-transformers": Goal(1.3, 2),
     "one batched SQE pass, against one question at a time": Goal(200, 1_000),
     "one batched SQE pass with live generation, against one call at a time": Goal(3, 10),
     "all methods in one pass, against one by one": Goal(4, 6),
+    "rollouts of search agents in step, against one question at a time": Goal(),
     "instruction set level, against baseline": Goal(),
 }
 

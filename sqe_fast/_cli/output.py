@@ -59,6 +59,8 @@ class Table(_Plain):
                 self._console.print(Text(f"{query.id}: {_one_line(query.text)}", "bold"), soft_wrap=True)
             if batch.problems[number]:
                 self._console.print(Text(f"note: {batch.problems[number]}", "yellow"), soft_wrap=True)
+            for probe, reason in batch.refused[number].items():
+                self._console.print(Text(f"note: {probe} refused: {reason}", "yellow"), soft_wrap=True)
             ids = batch.ids[number]
             if not ids:
                 self._console.print("nothing found\n")
@@ -129,12 +131,14 @@ class Parquet:
         rows = []
         for query, row in zip(queries, batch.rows(), strict=True):
             hits, signals = row.pop("hits"), row.pop("signals")
+            told = {name: json.dumps(row.pop(name)) for name in ("refused", "evidence")}
             rows.append(
                 {
                     "query_id": query.id,
                     "ids": [hit["id"] for hit in hits],
                     "scores": [hit["score"] for hit in hits],
                     **row,
+                    **told,
                     **signals,
                 }
             )
@@ -150,9 +154,10 @@ class Parquet:
         """Return the column type; a first row says nothing of a column whose values are empty or None."""
         arrow = self._arrow
         lists = {"ids": arrow.string(), "scores": arrow.float32(), "lists": arrow.string()}
+        lists["weights"] = arrow.float32()
         if name in lists:
             return arrow.list_(lists[name])
-        if name in ("query_id", "question", "method", "problem"):
+        if name in ("query_id", "question", "method", "problem", "refused", "evidence"):
             return arrow.string()
         if isinstance(row[name], bool):
             return arrow.bool_()

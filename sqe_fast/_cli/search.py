@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from sqe_fast._cli.output import Output
     from sqe_fast.batch import SearchBatch
     from sqe_fast.engine import Engine
+    from sqe_fast.methods import Method
     from sqe_fast.store import MemoryStore
 
-__all__ = ["search"]
+__all__ = ["make_engine", "open_store", "search"]
 
 FOUND, NOTHING = 0, 1
 
@@ -43,8 +44,8 @@ Examples:
 @click.option("--queries", metavar="FILE", help="Questions, one a line: plain text or JSON; - reads a pipe.")
 @click.option(
     "--method",
-    help="dense, bm25, hybrid, paraphrases, traces, always, random, sqe or oracle.  [default: sqe with a "
-    "--generator, else hybrid, or bm25 in a store without vectors]",
+    help="dense, bm25, hybrid, paraphrases, traces, always, random, sqe, oracle; hybrid+ and sqe+ are ours.  "
+    "[default: sqe with a --generator, else hybrid, or bm25 in a store without vectors]",
 )
 @click.option("--k", type=int, default=5, show_default=True, help="Hits of each answer.")
 @click.option(
@@ -56,14 +57,29 @@ Examples:
     "--cache", type=click.Path(dir_okay=False, path_type=Path), help="A file where generations are kept."
 )
 @click.option("--threshold", type=float, help="Of sqe: expand where the signal is below.  [default: 0.65]")
-@click.option("--signal", help="Of sqe: top1, margin, spread, concentration, agreement.  [default: top1]")
+@click.option("--signal", help="Of sqe: top1, margin, spread and others, see sqe_fast.gate.  [default: top1]")
+@click.option(
+    "--direction", help="Of sqe: expand where the signal is below the threshold, or above.  [default: below]"
+)
 @click.option("--traces", type=int, metavar="K", help="Hypothetical traces of a question.  [default: 2]")
 @click.option("--paraphrases", type=int, metavar="P", help="Paraphrases of a question.  [default: 2]")
 @click.option("--depth", type=int, help="Depth of each list that is fused.  [default: twice k]")
 @click.option("--constant", type=float, help="Of reciprocal rank fusion.  [default: 60]")
+@click.option("--fusion", help="rrf, or zscore or minmax of every document's scores.  [default: rrf]")
+@click.option(
+    "--accept",
+    metavar="RULES",
+    help="Refuse traces and paraphrases by what they find, as in 'top1 >= 0.6' or 'top1 >= question + 0.05'.",
+)
+@click.option("--joint", is_flag=True, help="Ask for traces and paraphrases in one call.")
 @click.option("--rate", type=float, help="Of random: share that is expanded.  [default: 0.46]")
 @click.option("--seed", type=int, help="Of random.  [default: 42]")
 @click.option("--at", type=int, help="Of oracle: hits it looks at.  [default: 5]")
+@click.option(
+    "--gate",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A gate of `sqe-fast gate fit`, in place of the method's own.",
+)
 @json_output
 @click.option("--trec", is_flag=True, help="Print a run as trec_eval reads it.")
 @click.option("--parquet", type=click.Path(dir_okay=False, path_type=Path), help="Write a Parquet file.")
@@ -79,12 +95,14 @@ def search(
     k: int,
     generator: str | None,
     cache: Path | None,
+    gate: Path | None,
     as_json: bool,
     trec: bool,
     parquet: Path | None,
     texts: bool,
     chunk: int,
     device: str | None,
+    joint: bool,
     **numbers: Any,
 ) -> int:
     """Answer QUESTION, or each question of a file, from STORE.
@@ -103,21 +121,36 @@ def search(
 
     given = {_NUMBERS.get(name, name): value for name, value in numbers.items() if value is not None}
     if method is not None:
-        chosen = get_method(method, k=k, **given)  # a mistake is told before anything is loaded
+        chosen = _gated(get_method(method, k=k, **given), gate)  # a mistake is told before anything is loaded
     asked = iter([Query("1", question)]) if question is not None else read_queries(queries or "-")
     with ExitStack() as stack:
-        opened = stack.enter_context(_open(store, device))
+        opened = stack.enter_context(open_store(store, device))
         if method is None:
             plain = "hybrid" if opened.settings["encoder"] else "bm25"
-            chosen = get_method("sqe" if generator else plain, k=k, **given)
-        engine = _engine(opened, generator if chosen.expands else None, cache, chunk, device, stack)
+            chosen = _gated(get_method("sqe" if generator else plain, k=k, **given), gate)
+        engine = make_engine(
+            opened, generator if chosen.expands else None, cache, chunk, device, stack, joint
+        )
         output = stack.enter_context(_output(engine, as_json, trec, parquet, texts, queries is not None))
         # A bar and tables would write over each other on one terminal.
         show = queries is not None and (as_json or trec or parquet is not None)
         return _answer(engine, asked, chosen, output, show)
 
 
-def _open(path: Path, device: str | None) -> MemoryStore:
+def _gated(method: Method, path: Path | None) -> Method:
+    """Return the method with the gate of a file, where one is given."""
+    if path is None:
+        return method
+    from dataclasses import replace
+
+    from sqe_fast.gate.files import load_gate
+
+    if not method.expands:
+        raise click.UsageError(f"--gate: {method.alias} expands nothing")
+    return replace(method, gate=load_gate(path))
+
+
+def open_store(path: Path, device: str | None) -> MemoryStore:
     from sqe_fast._cli.encoders import PinnedEncoder
     from sqe_fast.store import MemoryStore
 
@@ -125,19 +158,21 @@ def _open(path: Path, device: str | None) -> MemoryStore:
     return MemoryStore.open(path, read_only=True, encoder=PinnedEncoder(pinned, device) if pinned else None)
 
 
-def _engine(
+def make_engine(
     store: MemoryStore,
     generator: str | None,
     cache: Path | None,
     chunk: int,
     device: str | None,
     stack: ExitStack,
+    joint: bool = False,
 ) -> Engine:
     from sqe_fast.engine import Engine
 
-    made: Any = None
+    expander: Any = None
     kept: Any = None
     if generator is not None:
+        from sqe_fast.expand import Expander
         from sqe_fast.expansion.cache import ExpansionCache
         from sqe_fast.generate import make_generator
 
@@ -146,7 +181,8 @@ def _engine(
         if cache is not None:
             kept = ExpansionCache(cache)
             stack.callback(kept.close)
-    return Engine(store, generator=made, cache=kept, chunk=chunk, device=device)
+        expander = Expander(made, kept, joint=joint)
+    return Engine(store, generator=expander, chunk=chunk, device=device)
 
 
 def _output(

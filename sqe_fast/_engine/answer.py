@@ -1,4 +1,4 @@
-"""The last stage of a chunk: for one method, its lists fused and its costs told."""
+"""The last stage of a chunk: for each method, its lists fused and its costs told."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._engine.ask import Asked
-from sqe_fast._engine.lists import ABSENT, Lists, empty_hits
+from sqe_fast._engine.fuse import Job, fuse
+from sqe_fast._engine.judging import Judged, judge_probes
+from sqe_fast._engine.lists import ABSENT, Lists, wide
+from sqe_fast._engine.probes import Expanded, Group
+from sqe_fast._engine.table import Table
 from sqe_fast.expand import KINDS, Expansion
-from sqe_fast.fusion import rrf
 from sqe_fast.gate.gates import OracleGate
+from sqe_fast.gate.list_signals import LIST_SIGNALS
 from sqe_fast.hits import Hits
 from sqe_fast.methods import Method
 from sqe_fast.usage import Usage
@@ -29,44 +33,141 @@ class Answer:
     hits: Hits
     gated: NDArray[np.bool_]
     lengths: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    refused: tuple[Mapping[str, str], ...]
+    evidence: Mapping[str, NDArray[np.float32]]
+    steps: NDArray[np.int32]
     problems: tuple[str | None, ...]
     usage: Usage
 
 
 def answer(
-    method: Method,
-    gated: NDArray[np.bool_],
+    methods: Sequence[Method],
     asked: Asked,
-    expansions: Mapping[int, Expansion],
-    lists: Lists,
+    expanded: Expanded,
     targets: NDArray[np.int32] | None,
     threads: int | None,
-) -> Answer:
-    """Fuse the lists of a method over a chunk.
+) -> list[Answer]:
+    """Look up the probes, judge them, and fuse the lists of each method over a chunk.
 
     Parameters
     ----------
-    method, gated
-        A method, and bool[n]: the questions that its gate expands.
     targets : int32[n, most] or None
         Rows that answer each question, padded with -2; for the oracle.
     """
-    taken = _taken(method, gated, asked.which, lists)
-    if isinstance(method.gate, OracleGate) and targets is not None:
-        own = np.zeros_like(gated)
-        without = _fused(method, _taken(method, own, asked.which, lists), lists, threads)
-        with_added = _fused(method, taken, lists, threads)
-        at = method.gate.at
-        gated = gated & _has(with_added, targets, at) & ~_has(without, targets, at)
-        taken = _taken(method, gated, asked.which, lists)
-    lengths = np.where(taken >= 0, np.minimum(lists.counts[taken], method.list_depth), ABSENT)
-    return Answer(
-        _fused(method, taken, lists, threads),
-        gated,
-        lengths.astype(np.int32),
-        _problems(method, gated, asked, expansions),
-        _usage(method, gated, asked, expansions),
-    )
+    table = expanded.table
+    rows = {id(group): group for group in expanded.groups}
+    found = {key: group.look_up(table) for key, group in rows.items()}
+    with asked.clock.room("fuse"):
+        plans = [
+            _Plan(method, gated, asked, group, table, found[id(group)])
+            for method, gated, group in zip(methods, asked.gated, expanded.groups, strict=True)
+        ]
+        if targets is not None:
+            for plan in plans:
+                if isinstance(plan.method.gate, OracleGate):
+                    plan.look_at(targets, threads)
+        jobs = [plan.job() for plan in plans]
+        hits = fuse(jobs, table, threads)
+        return [plan.answer(job, own) for plan, job, own in zip(plans, jobs, hits, strict=True)]
+
+
+class _Plan:
+    """One method over a chunk: which lists take part, with which weights."""
+
+    def __init__(
+        self,
+        method: Method,
+        gated: NDArray[np.bool_],
+        asked: Asked,
+        group: Group,
+        table: Table,
+        rows: Mapping[tuple[str, str], NDArray[np.int32]],
+    ) -> None:
+        self.method = method
+        self.gated = gated
+        self._asked = asked
+        self._group = group
+        self._table = table
+        self._lists = table.lists(rows)
+        self._judged: Judged | None = None
+        if method.accept is not None and method.expands:
+            counts = dict(zip(KINDS, method.wants, strict=True))
+            self._judged = judge_probes(method.accept, counts, asked.which, gated, self._lists.rows, table)
+
+    def look_at(self, targets: NDArray[np.int32], threads: int | None) -> None:
+        """Let the oracle keep the expansions that help."""
+        before = self.gated
+        jobs = [self.job()]
+        self.gated = np.zeros_like(before)
+        jobs.append(self.job())
+        with_added, without = fuse(jobs, self._table, threads)
+        at = getattr(self.method.gate, "at", self.method.k)
+        self.gated = before & _has(with_added, targets, at) & ~_has(without, targets, at)
+
+    def job(self) -> Job:
+        """Return what is fused; a list that weighs nothing takes no part."""
+        method, lists = self.method, self._lists
+        taken = _taken(method, self.gated, self._asked.which, lists)
+        if method.weights is None and method.weigh_by is None and self._judged is None:
+            return Job(method, taken, None)
+        weights = np.where(taken >= 0, np.array(method.list_weights), 0.0)
+        if self._judged is not None:
+            for column, (kind, number, _) in enumerate(method.list_places):
+                if kind != "question":
+                    weights[:, column] *= np.nan_to_num(self._judged.weights[kind][:, number])
+        if method.weigh_by is not None:
+            signal = LIST_SIGNALS[method.weigh_by](_cut(lists.hits, method))
+            weights = _weighed(weights, signal[np.where(weights > 0, taken, ABSENT)])
+        return Job(method, np.where(weights > 0, taken, np.int32(ABSENT)), weights)
+
+    def answer(self, job: Job, hits: Hits) -> Answer:
+        """Return what is told of the method's hits."""
+        method, which = self.method, self._asked.which
+        weights = (job.taken >= 0).astype(np.float32) if job.weights is None else job.weights
+        refused: tuple[Mapping[str, str], ...] = ({},) * len(which)
+        evidence: dict[str, NDArray[np.float32]] = {}
+        if self._judged is not None:
+            pairs = zip(self._judged.refused, self.gated.tolist(), strict=True)
+            refused = tuple(reasons if yes else {} for reasons, yes in pairs)
+            for rule, of_kind in self._judged.values.items():
+                evidence[rule] = np.concatenate([of_kind[kind] for kind in KINDS], axis=1)
+                evidence[rule][~self.gated] = np.nan
+        steps = np.append(self._group.steps, np.int32(0))[which]  # the place -1 reads the last
+        return Answer(
+            hits,
+            self.gated,
+            _lengths(job, self._lists, len(self._table.searcher.snapshot)),
+            weights.astype(np.float32),
+            refused,
+            evidence,
+            np.where(self.gated, steps, np.int32(0)) if method.expands else np.zeros_like(steps),
+            _problems(method, self.gated, self._asked, self._group.made),
+            _usage(method, self.gated, self._asked, self._group.made),
+        )
+
+
+def _weighed(weights: NDArray[np.float64], signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply weights by a signal relative to its largest; leave them where no list has any."""
+    signal = np.where(weights > 0, np.maximum(signal, 0.0), 0.0)
+    most = signal.max(1, keepdims=True)
+    weighed: NDArray[np.float64] = weights * np.where(most > 0, signal / np.where(most > 0, most, 1.0), 1.0)
+    return weighed
+
+
+def _cut(hits: Hits, method: Method) -> Hits:
+    """Return the part of each list that a method sees, whatever other methods wanted."""
+    return Hits(hits.ids[:, : method.list_depth], hits.scores[:, : method.list_depth])
+
+
+def _lengths(job: Job, lists: Lists, documents: int) -> NDArray[np.int32]:
+    """Return int32[n, lists]: how many documents each list gave to the fusion, -1 where it took no part."""
+    if job.method.fusion == "rrf":
+        given = np.minimum(lists.counts[job.taken], job.method.list_depth)
+    else:
+        several = (job.taken >= 0).sum(1, keepdims=True) > 1
+        given = np.where(several, documents, lists.counts[job.taken])
+    return np.where(job.taken >= 0, given, ABSENT).astype(np.int32)
 
 
 def _taken(
@@ -79,37 +180,12 @@ def _taken(
         if not count:
             continue
         # For each probe one list of each index: the indexes vary fastest.
-        of_probe = [_wide(lists.rows[source.probe, index], count) for index in source.indexes]
+        of_probe = [wide(lists.rows[source.probe, index], count) for index in source.indexes]
         columns.append(np.stack(of_probe, axis=2).reshape(len(of_probe[0]), -1))
     taken = np.concatenate(columns, axis=1)[which]
     own = sum(len(source.indexes) for source in method.lists)
     taken[~gated, own:] = ABSENT
     return taken
-
-
-def _wide(rows: NDArray[np.int32], width: int) -> NDArray[np.int32]:
-    """Return the first `width` columns, made up with -1 where there are fewer."""
-    missing = width - rows.shape[1]
-    return np.pad(rows, ((0, 0), (0, missing)), constant_values=ABSENT) if missing > 0 else rows[:, :width]
-
-
-def _fused(method: Method, taken: NDArray[np.int32], lists: Lists, threads: int | None) -> Hits:
-    """Return the answers: one list as it is, several fused in one call."""
-    out = empty_hits(len(taken), method.k)
-    number = (taken >= 0).sum(1)
-    single = np.flatnonzero(number == 1)
-    if len(single):
-        rows = taken[single].max(1)
-        width = min(method.k, lists.hits.ids.shape[1])
-        out.ids[single, :width] = lists.hits.ids[rows, :width]
-        out.scores[single, :width] = lists.hits.scores[rows, :width]
-    several = np.flatnonzero(number > 1)
-    if len(several):
-        rows = taken[several]
-        lengths = np.where(rows >= 0, np.minimum(lists.counts[rows], method.list_depth), 0)
-        fused = rrf(lists.hits.ids[rows], lengths, k=method.k, constant=method.constant, threads=threads)
-        out.ids[several], out.scores[several] = fused.ids, fused.scores
-    return out
 
 
 def _has(hits: Hits, targets: NDArray[np.int32], at: int) -> NDArray[np.bool_]:
@@ -147,9 +223,10 @@ def _usage(
     method: Method, gated: NDArray[np.bool_], asked: Asked, expansions: Mapping[int, Expansion]
 ) -> Usage:
     """Return the cost of each question; one that repeats costs where it is expanded first."""
-    kinds = [kind for kind, wish in zip(KINDS, method.wants, strict=True) if wish]
+    # What came in one answer for both kinds counts in full for a method that takes either.
+    kinds = [kind for kind, wish in zip(KINDS, method.wants, strict=True) if wish] + ["joint"]
     at = np.flatnonzero(gated)
-    if not len(at) or not kinds:
+    if not len(at) or not method.expands:
         return Usage.zeros(len(gated))
     _, first = np.unique(asked.which[at], return_index=True)
     parts = [_NOTHING] * (len(gated) * len(kinds))

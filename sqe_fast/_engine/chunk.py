@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._engine.answer import Answer, answer
-from sqe_fast._engine.ask import Asked, ask
-from sqe_fast._engine.probes import Expands, Expansions, expand, look_up
+from sqe_fast._engine.ask import Asked, Wanted, ask
+from sqe_fast._engine.probes import Expanded, Expands, expand
 from sqe_fast._engine.searcher import Searcher
 from sqe_fast.batch import SearchBatch
-from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS
+from sqe_fast.gate.gates import Payee
+from sqe_fast.gate.signals import DENSE_SIGNALS
 from sqe_fast.methods import Method
 from sqe_fast.store import Snapshot
 
@@ -41,15 +42,15 @@ class Pass:
         searcher: Searcher,
         expander: Expands | None,
         threads: int | None,
+        signals: Sequence[str] = (),
     ) -> None:
         self._methods = methods
         self._searcher = searcher
         self._expander = expander
         self._threads = threads
         self._decides = [method.gate.start() for method in methods]
-        signals = {*DENSE_SIGNALS, *(name for method in methods for name in method.gate.signals)}
-        deepest = max(*(method.list_depth for method in methods), *(SIGNALS[name].depth for name in signals))
-        self._depth = max(1, min(deepest, len(searcher.snapshot)))
+        self._signals = tuple(signals)
+        self._wanted = Wanted.of(methods, self._signals, len(searcher.snapshot))
         self._last = time.perf_counter()
 
     def resume(self) -> None:
@@ -59,38 +60,49 @@ class Pass:
     def ask(self, chunk: Chunk, beside: Executor) -> Asked:
         """Encode and look up the questions, and let the gates decide."""
         return ask(
-            chunk.questions, chunk.targets, self._methods, self._decides, self._searcher, self._depth, beside
+            chunk.questions,
+            chunk.targets,
+            self._methods,
+            self._decides,
+            self._wanted,
+            self._searcher,
+            self._expander,
+            beside,
         )
 
-    def expand(self, asked: Asked) -> Expansions:
+    def expand(self, asked: Asked, beside: Executor) -> Expanded:
         """Have the model expand what the gates let through."""
-        return expand(asked, self._expander)
+        return expand(asked, self._methods, self._expander, self._searcher, self._wanted.depth, beside)
 
-    def answer(self, asked: Asked, expansions: Expansions, beside: Executor) -> list[SearchBatch]:
+    def answer(self, asked: Asked, expanded: Expanded) -> list[SearchBatch]:
         """Look up the probes, fuse for each method, and name the hits."""
         methods = self._methods
-        lists = look_up(asked, expansions, methods, self._searcher, self._depth, beside)
         snapshot = self._searcher.snapshot
+        targets = None if asked.targets is None else _target_rows(asked.targets, snapshot)
+        answers = answer(methods, asked, expanded, targets, self._threads)
         with asked.clock.room("fuse"):
-            targets = None if asked.targets is None else _target_rows(asked.targets, snapshot)
-            answers = [
-                answer(method, gated, asked, expansions, lists, targets, self._threads)
-                for method, gated in zip(methods, asked.gated, strict=True)
-            ]
             names = _names(answers, snapshot)
+        for decide, found in zip(self._decides, answers, strict=True):
+            if isinstance(decide, Payee):
+                decide.paid(found.usage)
         now = time.perf_counter()
         seconds = {**asked.clock.seconds, "total": now - self._last}
         self._last = now
         return [
-            _batch(method, found, ids, asked, seconds)
+            _batch(method, found, ids, asked, seconds, self._signals)
             for method, found, ids in zip(methods, answers, names, strict=True)
         ]
 
 
 def _batch(
-    method: Method, found: Answer, ids: tuple[tuple[str, ...], ...], asked: Asked, seconds: dict[str, float]
+    method: Method,
+    found: Answer,
+    ids: tuple[tuple[str, ...], ...],
+    asked: Asked,
+    seconds: dict[str, float],
+    signals: Sequence[str],
 ) -> SearchBatch:
-    seen = [*(DENSE_SIGNALS if "dense" in method.question_indexes else ()), *method.gate.signals]
+    seen = [*(DENSE_SIGNALS if "dense" in method.question_indexes else ()), *method.gate.signals, *signals]
     return SearchBatch(
         method=method,
         questions=tuple(asked.questions),
@@ -100,6 +112,10 @@ def _batch(
         signals={name: asked.signals[name] for name in dict.fromkeys(seen)},
         lists=method.list_names,
         lengths=found.lengths,
+        weights=found.weights,
+        refused=found.refused,
+        evidence=found.evidence,
+        steps=found.steps,
         problems=found.problems,
         usage=found.usage,
         seconds=dict(seconds),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sqe_fast.hits import Hits
 
-__all__ = ["Lists", "Places", "empty_hits", "with_blank"]
+__all__ = ["Lists", "Looked", "Places", "empty_hits", "wide", "with_blank"]
 
 ABSENT = -1
 
@@ -24,6 +24,12 @@ def with_blank(hits: Hits) -> Hits:
     """Return `hits` with a row without hits behind: what the place -1, no text, leads to."""
     blank = empty_hits(1, hits.ids.shape[1])
     return Hits(np.concatenate([hits.ids, blank.ids]), np.concatenate([hits.scores, blank.scores]))
+
+
+def wide(rows: NDArray[np.int32], width: int) -> NDArray[np.int32]:
+    """Return the first `width` columns, made up with -1 where there are fewer."""
+    missing = width - rows.shape[1]
+    return np.pad(rows, ((0, 0), (0, missing)), constant_values=ABSENT) if missing > 0 else rows[:, :width]
 
 
 class Places:
@@ -46,6 +52,26 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
+class Looked:
+    """Texts that were looked up in one index: n lists, and what to look up again by.
+
+    Attributes
+    ----------
+    index : str
+        "dense" or "bm25".
+    texts : sequence of str
+    vectors : float32[n, dim] or None
+        Of the texts; None for BM25.
+    hits : Hits
+    """
+
+    index: str
+    texts: Sequence[str]
+    vectors: NDArray[np.float32] | None
+    hits: Hits
+
+
+@dataclass(frozen=True, eq=False)
 class Lists:
     """The ranked lists of a chunk.
 
@@ -64,22 +90,11 @@ class Lists:
     rows: Mapping[tuple[str, str], NDArray[np.int32]]
 
     @classmethod
-    def join(
-        cls,
-        parts: Sequence[Hits],
-        places: Sequence[Mapping[tuple[str, str], NDArray[np.int32]]],
-        depth: int,
-    ) -> Lists:
-        """Join searches: the places of each part count from its own first row."""
-        rows: dict[tuple[str, str], NDArray[np.int32]] = {}
-        start = 0
-        for part, of_part in zip(parts, places, strict=True):
-            for key, place in of_part.items():
-                rows[key] = np.where(place >= 0, place + np.int32(start), np.int32(ABSENT))
-            start += len(part)
-        blank = empty_hits(1, depth)  # what the place -1 reads, if only to be thrown away
+    def join(cls, parts: Sequence[Looked], depth: int) -> Lists:
+        """Join searches, in order, and a list without hits behind them: what the row -1 reads."""
+        blank = empty_hits(1, depth)
         hits = Hits(
-            np.concatenate([*(part.ids for part in parts), blank.ids]),
-            np.concatenate([*(part.scores for part in parts), blank.scores]),
+            np.concatenate([*(part.hits.ids for part in parts), blank.ids]),
+            np.concatenate([*(part.hits.scores for part in parts), blank.scores]),
         )
-        return cls(hits, hits.counts, rows)
+        return cls(hits, hits.counts, {})

@@ -35,6 +35,8 @@ def cache_key(generator: str, version: str, request: Request) -> bytes:
         list(request.stop),
         *([request.prefill] if request.prefill else []),
     ]
+    if request.after:  # only then: keys of caches that are there already stay what they are
+        parts.append(request.after)
     # ASCII escapes: a lone surrogate in a question has no UTF-8.
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).digest()
 
@@ -101,13 +103,16 @@ def _dump(made: Generation) -> str:
     tokens = [made.prompt_tokens, made.cached_tokens, made.completion_tokens]
     cost = [made.calls, made.seconds]
     return json.dumps(
-        [made.texts, made.finish_reasons, tokens, made.estimated, made.verbatim, cost], ensure_ascii=True
+        [made.texts, made.finish_reasons, tokens, made.estimated, made.verbatim, cost, made.traces],
+        ensure_ascii=True,
     )
 
 
 def _load(value: str) -> Generation:
     texts, reasons, (prompt, cached, completion), estimated, verbatim, *rest = json.loads(value)
-    calls, seconds = rest[0] if rest else (1, None)  # files of the first version do not say
+    # Files of earlier versions do not say.
+    calls, seconds = rest[0] if rest else (1, None)
+    traces = rest[1] if len(rest) > 1 else 0
     return Generation(
         tuple(texts),
         prompt_tokens=prompt,
@@ -118,4 +123,5 @@ def _load(value: str) -> Generation:
         estimated=estimated,
         verbatim=verbatim,
         seconds=seconds,
+        traces=traces,
     )

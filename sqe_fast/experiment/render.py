@@ -36,7 +36,7 @@ _LATEX = {
     "]": "{]}",
 }
 NAME = 32  # the longest cell that is never broken over lines
-_NUMBERS = re.compile(r"^[+-]?[\d,]+(\.\d+)?$")
+GAP = 2  # spaces between columns
 
 
 def csv_text(table: Table) -> str:
@@ -52,15 +52,20 @@ def csv_text(table: Table) -> str:
     a,b_low,b_high
     m,0.1,0.25
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(csv_head(table))
+    lines = [_csv_line(csv_head(table))]
     for row in table.rows:
         cells: list[str] = []
         for column, value in zip(table.columns, row, strict=True):
             cells += _csv_cells(column, value)
-        writer.writerow(cells)
-    return stream.getvalue()
+        lines.append(_csv_line(cells))
+    return "".join(lines)
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    """Return one line; the writer quotes a carriage return only where its own lines end in one."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\r\n").writerow(cells)
+    return stream.getvalue().removesuffix("\r\n") + "\n"
 
 
 def csv_head(table: Table) -> list[str]:
@@ -120,7 +125,7 @@ def latex_text(table: Table) -> str:
         r"\toprule",
         _latex_row([column.title for column in table.columns]),
         r"\midrule",
-        *map(_latex_row, _texts(table)),
+        *(_latex_cells(table.columns, texts) for texts in _texts(table)),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -133,10 +138,17 @@ def _latex_row(texts: Sequence[str]) -> str:
     return " & ".join(map(_latex, texts)) + r" \\"
 
 
+def _latex_cells(columns: Sequence[Column], texts: Sequence[str]) -> str:
+    """Return a row of cells; the hyphen of a negative number becomes a minus."""
+    cells = [
+        _latex(text) if column.form == "text" else _latex(text).replace("-", "$-$")
+        for column, text in zip(columns, texts, strict=True)
+    ]
+    return " & ".join(cells) + r" \\"
+
+
 def _latex(text: str) -> str:
-    """Return `text` with what LaTeX would read escaped; a number's hyphen becomes a minus."""
-    if _NUMBERS.match(text) and text.startswith("-"):
-        return f"$-${text[1:]}"
+    """Return `text` with what LaTeX would read escaped."""
     flat = " ".join(text.split())
     return "".join(_LATEX.get(letter, letter) for letter in flat if letter.isprintable())
 
@@ -149,7 +161,7 @@ def _texts(table: Table) -> list[list[str]]:
 
 
 def show(table: Table, console: Any = None) -> None:
-    """Print a table on the terminal, by rich; as wide as the terminal is.
+    """Print a table on the terminal, by rich; wider than the terminal where its numbers need it.
 
     Parameters
     ----------
@@ -165,32 +177,36 @@ def show(table: Table, console: Any = None) -> None:
     if table.missing is not None:
         console.print(Text(f"cannot be computed: {table.missing}\n", "yellow"))
         return
-    shown = RichTable(box=None, pad_edge=False)
-    for column in table.columns:
-        right = column.form != "text"
-        shown.add_column(Text(column.title), justify="right" if right else "left", overflow="fold")
-    texts_of = _texts(table)
-    for at, column in enumerate(shown.columns):
-        column.no_wrap = all(len(texts[at]) <= NAME for texts in texts_of)  # only sentences may be folded
-    for texts in texts_of:
-        shown.add_row(*(Text(_plain(text)) for text in texts))
-    # On a terminal that is too narrow lines run on: a number without its last digits is another number.
-    width = console.width
-    console.width = max(width, _least_width(table, texts_of))
-    console.print(shown)
-    console.width = width
+    texts = [[_plain(text) for text in row] for row in _texts(table)]
+    widths = _widths([column.title for column in table.columns], texts, console.width)
+    shown = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+    for column, width in zip(table.columns, widths, strict=True):
+        justify: Any = "left" if column.form == "text" else "right"
+        shown.add_column(Text(column.title), justify=justify, width=width, overflow="fold")
+    for row in texts:
+        shown.add_row(*map(Text, row))
+    # Wider than the terminal, if need be: a number that is cut is another number.
+    room, console.width = console.width, max(console.width, sum(widths) + GAP * len(widths))
+    console.print(shown, crop=False)
+    console.width = room
     for note in table.notes:
         console.print(Text(note, "dim"))
     console.print()
 
 
-def _least_width(table: Table, texts: Sequence[Sequence[str]]) -> int:
-    """Return the width at which only sentences are folded."""
-    from rich.cells import cell_len
-
-    heads = [cell_len(column.title) for column in table.columns]
-    widest = [max([head, *(cell_len(row[at]) for row in texts)]) for at, head in enumerate(heads)]
-    return sum(min(one, NAME) + 2 for one in widest)
+def _widths(titles: Sequence[str], texts: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return the width of each column: to save room, titles are folded between words, sentences anywhere."""
+    cells = [max((len(row[at]) for row in texts), default=0) for at in range(len(titles))]
+    words = [max(map(len, title.split())) for title in titles]
+    full = [max(cell, len(title)) for cell, title in zip(cells, titles, strict=True)]
+    if sum(full) + GAP * len(full) <= room:
+        return full
+    least = [max(min(cell, NAME), word) for cell, word in zip(cells, words, strict=True)]
+    spare = max(0, room - sum(least) - GAP * len(least))
+    for at, (width, wish) in enumerate(zip(least, full, strict=True)):
+        more = min(spare, wish - width)
+        least[at], spare = width + more, spare - more
+    return least
 
 
 def _plain(text: str) -> str:

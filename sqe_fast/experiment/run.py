@@ -29,9 +29,11 @@ from sqe_fast.experiment.manifest import changes, read_manifest, write_manifest
 from sqe_fast.experiment.questions import Question, load_questions
 from sqe_fast.experiment.rows import MethodRows, file_of, read_rows, write_rows
 from sqe_fast.experiment.settings import RunSettings
+from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS
 from sqe_fast.generate.base import Generator
 from sqe_fast.methods import Method
 from sqe_fast.store import MemoryStore
+from sqe_fast.usage import Usage
 
 __all__ = ["Ran", "RunSettings", "run"]
 
@@ -152,6 +154,7 @@ class _Work:
             had = read_manifest(results.manifest)
             found = changes(had["choices"], choices)
             if had["complete"] and not found and not again:
+                _check_files(results.path, had["checksums"])
                 return Ran(folder, len(questions), left_out, new=False)
             if had["complete"] and not again:
                 raise InvalidInputError(
@@ -207,13 +210,18 @@ class _Work:
             if load is not None:  # its time is not that of the first questions
                 load()
             with clock.lap("answers"):
-                batches = list(engine.search_methods(texts, methods, targets=targets).values())
+                signals = self.settings.signals
+                if signals is None:  # of a store without vectors there are none
+                    signals = () if self.encoder is None else tuple(SIGNALS)
+                found = engine.search_methods(texts, methods, targets=targets, signals=signals)
+                batches = [*found.values()]
+                batches[1:] = map(_own_signals, batches[1:])
             with clock.lap("probes"):
                 searcher = Searcher(store.snapshot, vectors, "Flat", self.device, self.threads)
                 made = {} if kept is None else kept.made
                 write_probes(folder.results.probes, questions, made, methods, searcher)
             with clock.lap("timing"):
-                alone = self._alone(engine, vectors, kept, texts, targets, methods)
+                alone = self._alone(engine, vectors, paid, kept, texts, targets, methods)
             for method, batch, seconds in zip(methods, batches, alone, strict=True):
                 _write(folder.results.path / file_of(method), batch, questions, kept, seconds)
         return {
@@ -229,26 +237,44 @@ class _Work:
         stack.callback(opened.close)
         expander = self.settings.expander(paid, opened)
         return KeptExpansions(
-            expander, lambda done: self.tell(f"seed {folder.seed}: {done} of {n} questions expanded")
+            expander,
+            paid.generator,
+            lambda done: self.tell(f"seed {folder.seed}: {done} of {n} questions expanded"),
         )
 
     def _alone(
         self,
         engine: Engine,
         vectors: KeptVectors | None,
+        paid: Paid | None,
         kept: KeptExpansions | None,
         texts: Sequence[str],
         targets: Sequence[str],
         methods: Sequence[Method],
-    ) -> list[float | None]:
-        """Return the seconds of each method over all questions, alone; None where not wanted."""
+    ) -> list[NDArray[np.float64] | None]:
+        """float64[n] for each method, run alone: the seconds of each question; None: not wanted."""
         if not self.settings.timed:
             return [None] * len(methods)
         if vectors is not None:
             vectors.keep = False
-        if kept is not None:
-            kept.replay = True
-        return [engine.search(texts, method, targets=targets).seconds["total"] for method in methods]
+        if paid is not None:
+            paid.closed = True
+        found: list[NDArray[np.float64] | None] = []
+        for method in methods:
+            if kept is not None:
+                kept.start()
+            batch = engine.search(texts, method, targets=targets)
+            seconds = np.full(len(texts), batch.seconds["total"] / len(texts))
+            found.append(seconds if kept is None else seconds + kept.seconds(texts, batch.gated))
+        return found
+
+
+def _check_files(folder: Path, checksums: Mapping[str, str]) -> None:
+    for name, checksum in checksums.items():
+        path = folder / name
+        if not path.is_file() or sha256_of(path) != checksum:
+            how = "was changed since it was written" if path.is_file() else "is missing"
+            raise InvalidInputError(f"{str(path)!r} {how}; again=True (--again) makes the results anew")
 
 
 def _questions(folder: SeedFolder) -> tuple[list[Question], int]:
@@ -270,25 +296,35 @@ def _write(
     batch: SearchBatch,
     questions: Sequence[Question],
     kept: KeptExpansions | None,
-    alone: float | None,
+    seconds: NDArray[np.float64] | None,
 ) -> None:
-    method, texts, gated = batch.method, batch.questions, batch.gated
-    seconds: NDArray[np.float64] | None = None
-    if alone is not None:
-        seconds = np.full(len(batch), alone / len(batch))
-    cached = None
-    if kept is not None and method.expands:
-        batch = replace(batch, usage=kept.usage(method, texts, gated))
-        cached = kept.cached(texts, gated)
-        seconds = None if seconds is None else seconds + kept.seconds(method, texts, gated)
     write_rows(
         path,
-        batch,
+        replace(batch, usage=_usage_alone(batch)),
         [one.id for one in questions],
         [one.target for one in questions],
         seconds=None if seconds is None else seconds.tolist(),
-        cached=cached,
+        cached=None if kept is None else kept.cached(batch.questions, batch.gated),
     )
+
+
+def _own_signals(batch: SearchBatch) -> SearchBatch:
+    """Return a batch with the signals that its method's gate could see, less those that were asked for."""
+    dense = DENSE_SIGNALS if "dense" in batch.method.question_indexes else ()
+    own = [*dense, *batch.method.gate.signals]
+    return replace(batch, signals={name: batch.signals[name] for name in dict.fromkeys(own)})
+
+
+def _usage_alone(batch: SearchBatch) -> Usage:
+    """Return what each question would cost alone: one that repeats costs what it does at its first place."""
+    first: dict[str, int] = {}
+    at = np.arange(len(batch))
+    for row in np.flatnonzero(batch.gated).tolist():
+        at[row] = first.setdefault(batch.questions[row], row)
+    usage = batch.usage
+    columns = (usage.calls, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+    calls, prompt, cached, completion = (column[at] for column in columns)
+    return Usage(calls, prompt, cached, completion, usage.estimated)
 
 
 class _Clock:

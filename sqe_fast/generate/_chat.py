@@ -9,7 +9,7 @@ from sqe_fast._extras import require
 from sqe_fast._hub import GENERATOR_ADVICE, pretrained
 from sqe_fast.generate.base import Generation, Request
 
-__all__ = ["count_tokens", "fitting_prompt", "load_tokenizer", "prompt_ids"]
+__all__ = ["count_tokens", "fitting_prompt", "load_tokenizer", "most_tokens", "prompt_ids"]
 
 # Names under which templates let a caller switch reasoning off (Qwen, SmolLM3; DeepSeek, Granite).
 _THINKING = ("enable_thinking", "thinking")
@@ -43,6 +43,19 @@ def count_tokens(tokenizer: Any, texts: Sequence[str]) -> list[int]:
     if not texts:
         return []
     return [len(ids) for ids in tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
+
+
+def most_tokens(tokenizer: Any, requests: Sequence[Request]) -> list[tuple[int, int]]:
+    """Return the tokens of each prompt, and of its samples at most; see `Bounded`."""
+    return [_most(tokenizer, request) for request in requests]
+
+
+def _most(tokenizer: Any, request: Request) -> tuple[int, int]:
+    try:
+        length = len(prompt_ids(tokenizer, request))
+    except Exception:  # a template may raise anything: `fitting_prompt` makes a failure of it, at no cost
+        return 0, 0
+    return length, request.n * request.max_new_tokens
 
 
 def fitting_prompt(tokenizer: Any, request: Request, window: int) -> list[int] | Generation:

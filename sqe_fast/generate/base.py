@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from sqe_fast._checks import check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["Generation", "Generator", "Message", "Request", "TokenCounter", "check_requests"]
+__all__ = ["Bounded", "Generation", "Generator", "Message", "Request", "TokenCounter", "check_requests"]
 
 ROLES = ("system", "user", "assistant")
 
@@ -47,12 +47,17 @@ class Request:
     stop : tuple of str
         Texts that end a sample; not part of it.
     question, kind : str
-        What the prompt was made from and what for ("traces", "paraphrases"): not sent to a model, but what
-        a recording is looked up by.
+        What the prompt was made from and what for ("traces", "paraphrases", or "joint" for both): not sent
+        to a model, but what a recording is looked up by.
     prefill : str
         What the answer already begins with: the model goes on from there, and the samples are what follows.
     key : str
         Which of several prompts of one question this is; as `question`, for recordings only.
+    after : int
+        Samples that the same prompt has given before and that are not wanted again: a recording answers with
+        those behind them, and a cache keeps the answers apart.
+    want : (int, int)
+        Of a joint request: the traces and paraphrases that its one sample is to hold.
     """
 
     messages: tuple[Message, ...]
@@ -65,6 +70,8 @@ class Request:
     kind: str = ""
     prefill: str = ""
     key: str = ""
+    after: int = 0
+    want: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         if not self.messages or not all(isinstance(m, Message) for m in self.messages):
@@ -72,6 +79,7 @@ class Request:
         check_int("n", self.n, 1)
         check_number("temperature", self.temperature, 0, 10)
         check_int("max_new_tokens", self.max_new_tokens, 1)
+        check_int("after", self.after, 0)
         if self.seed is not None:
             check_int("seed", self.seed, 0, 2**63 - 1)
         if not isinstance(self.prefill, str):
@@ -108,11 +116,13 @@ class Generation:
         The texts are probes as they stand (a recording), not a model's words to be parsed.
     error : str or None
         Why the request failed, or lacks samples.
+    seconds : float or None
+        Its equal share of the wall time of the call that it was made in; None: not measured.
     stopped_at : tuple of (str or None)
         For each sample the text of `Request.stop` that ended it, None where none did; empty where the engine
         does not tell.
-    seconds : float or None
-        Its equal share of the wall time of the call that it was made in; None: not measured.
+    traces : int
+        Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     """
 
     texts: tuple[str, ...] = ()
@@ -124,8 +134,9 @@ class Generation:
     estimated: bool = False
     verbatim: bool = False
     error: str | None = None
-    stopped_at: tuple[str | None, ...] = ()
     seconds: float | None = None
+    stopped_at: tuple[str | None, ...] = ()
+    traces: int = 0
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:
@@ -152,6 +163,19 @@ class Generator(Protocol):
 
     def close(self) -> None:
         """Free what the generator holds; it cannot be used afterwards."""
+        ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A generator that can tell beforehand what requests can cost, and sends each of them once.
+
+    A local model counts by its own tokenizer and chat template. An endpoint cannot, and may have to be asked
+    again for samples that it left out.
+    """
+
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return for each request the tokens of its prompt, and the most that all its samples can have."""
         ...
 
 

@@ -5,23 +5,28 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sqe_fast._hub import locate
 from sqe_fast.errors import InvalidInputError
-from sqe_fast.generate._chat import load_tokenizer
+from sqe_fast.generate._chat import load_tokenizer, prompt_ids
 from sqe_fast.generate.base import Generation, Request, check_requests
+from sqe_fast.generate.smollm2 import smollm2_folder
 
 __all__ = ["RecordedGenerator"]
 
 _KINDS = ("traces", "paraphrases")
+_JOINT = "joint"
 
 
 class RecordedGenerator:
     """Answer expansion requests from a file.
 
     Each line is an object {"query": str, "traces": [str, ...], "paraphrases": [str, ...]}; other keys are
-    ignored. A question that the file lacks is a failure value. Token counts are what a tokenizer makes of
+    ignored. A question that the file lacks is a failure value. A request's stop texts cut the recorded ones,
+    as they would have ended the generation. Token counts are what a tokenizer makes of
     the prompt and of the recorded texts, marked as estimated.
     """
 
@@ -35,12 +40,13 @@ class RecordedGenerator:
         path
             A JSONL file.
         tokenizer
-            What counts tokens: "whitespace" (words), "minilm", a folder or hub name of a tokenizer, or a
-            function from a text to its number of tokens.
+            What counts tokens: "whitespace" (words), "minilm", "smollm2", a folder or hub name of a
+            tokenizer, or a function from a text to its number of tokens. A tokenizer with a chat template
+            counts prompts as that template makes them.
         """
         self.name = f"recorded:{os.fspath(path)}"
         self._records = _read(Path(path))
-        self._count = _counter(tokenizer)
+        self.count, self._prompt = _counters(tokenizer)
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Look up every request by its `question` and `kind`; see `Generator.generate`."""
@@ -50,24 +56,38 @@ class RecordedGenerator:
         record = self._records.get(request.question)
         if record is None:
             return Generation.failed(f"no recorded expansion for the question {request.question!r}")
-        if request.kind not in _KINDS:
+        if request.kind not in (*_KINDS, _JOINT):
             return Generation.failed(f"a recording holds {' and '.join(_KINDS)}; asked for {request.kind!r}")
-        texts = record[request.kind]
-        if not texts:
-            return Generation.failed(f"the recording holds no {request.kind} for {request.question!r}")
         # All paraphrases: how many are wanted stands in the prompt, and the expander takes as many.
-        samples = texts if request.kind == "paraphrases" else texts[: request.n]
+        wish = {"traces": (request.n, 0), "paraphrases": (0, None), _JOINT: request.want}[request.kind]
+        recorded = record["traces"][request.after :][: wish[0]]
+        traces = tuple(_stopped(text, request.stop) for text in recorded)
+        samples = traces + record["paraphrases"][: wish[1]]
+        if not samples:
+            what = "nothing" if request.kind == _JOINT else f"no {request.kind}"
+            more = f" after the first {request.after}" if request.after else ""
+            return Generation.failed(f"the recording holds {what} for {request.question!r}{more}")
         return Generation(
             texts=samples,
-            prompt_tokens=sum(self._count(message.content) for message in request.messages),
-            completion_tokens=sum(map(self._count, samples)),
+            prompt_tokens=self._prompt(request),
+            completion_tokens=sum(map(self.count, samples)),
             finish_reasons=("stop",) * len(samples),
             estimated=True,
             verbatim=True,
+            traces=len(traces) if request.kind == _JOINT else 0,
         )
+
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return what each request costs, which a recording knows; see `Bounded`."""
+        return [(answer.prompt_tokens, answer.completion_tokens) for answer in self.generate(requests)]
 
     def close(self) -> None:
         """Do nothing: no model is held."""
+
+
+def _stopped(text: str, stop: Sequence[str]) -> str:
+    """Return the text as an engine would leave it: up to the first of the stop texts."""
+    return text[: min([len(text), *(text.find(word) for word in stop if word in text)])]
 
 
 def _read(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -101,10 +121,24 @@ def _record(line: str, where: str) -> tuple[str, dict[str, tuple[str, ...]]]:
     return row["query"], record
 
 
-def _counter(tokenizer: str | Callable[[str], int]) -> Callable[[str], int]:
+def _counters(tokenizer: str | Callable[[str], int]) -> tuple[Callable[[str], int], Callable[[Request], int]]:
+    """Return what counts the tokens of a text, and of a prompt."""
+    loaded: Any = None
     if callable(tokenizer):
-        return tokenizer
-    if tokenizer == "whitespace":
-        return lambda text: len(text.split())
-    loaded = load_tokenizer(locate(tokenizer))
-    return lambda text: len(loaded(text, add_special_tokens=False)["input_ids"])
+        count = tokenizer
+    elif tokenizer == "whitespace":
+        count = _words
+    else:
+        loaded = load_tokenizer(str(smollm2_folder()) if tokenizer == "smollm2" else locate(tokenizer))
+        count = partial(_tokens, loaded)
+    if loaded is not None and loaded.chat_template:
+        return count, lambda request: len(prompt_ids(loaded, request))
+    return count, lambda request: sum(count(message.content) for message in request.messages)
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def _tokens(tokenizer: Any, text: str) -> int:
+    return len(tokenizer(text, add_special_tokens=False)["input_ids"])

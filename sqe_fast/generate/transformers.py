@@ -8,7 +8,7 @@ from typing import Any
 from sqe_fast._checks import check_int
 from sqe_fast._extras import require
 from sqe_fast._hub import GENERATOR_ADVICE, pretrained
-from sqe_fast.generate._chat import count_tokens, fitting_prompt, load_tokenizer
+from sqe_fast.generate._chat import count_tokens, fitting_prompt, load_tokenizer, most_tokens
 from sqe_fast.generate.base import Generation, Request, check_requests
 
 __all__ = ["TransformersGenerator"]
@@ -17,7 +17,8 @@ __all__ = ["TransformersGenerator"]
 class TransformersGenerator:
     """Generate with transformers: requests of equal settings run together, padded on the left.
 
-    There is no prefix cache: `cached_tokens` is 0. A seed makes a batch of the same requests repeatable.
+    There is no prefix cache: `cached_tokens` is 0. Seeds make the same list of requests repeatable: a batch
+    runs on the seed of its first request.
     """
 
     def __init__(
@@ -72,7 +73,8 @@ class TransformersGenerator:
             if isinstance(ids, Generation):
                 answers[row] = ids
                 continue
-            key = (request.n, request.temperature, request.max_new_tokens, request.seed, request.stop)
+            seeded = request.seed is not None
+            key = (request.n, request.temperature, request.max_new_tokens, seeded, request.stop)
             groups.setdefault(key, []).append((row, ids))
         for (n, *_), members in groups.items():
             members.sort(key=lambda member: len(member[1]))  # little padding
@@ -142,6 +144,10 @@ class TransformersGenerator:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text; see `TokenCounter`."""
         return count_tokens(self._tokenizer, texts)
+
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return what each request can cost; see `Bounded`."""
+        return most_tokens(self._tokenizer, check_requests(requests))
 
     def close(self) -> None:
         """Drop the model and its memory."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqe_fast._extras import require
 from sqe_fast.errors import ModelUnavailableError
-from sqe_fast.generate._chat import count_tokens, fitting_prompt, load_tokenizer
+from sqe_fast.generate._chat import count_tokens, fitting_prompt, load_tokenizer, most_tokens
 from sqe_fast.generate.base import Generation, Request, check_requests
 
 __all__ = ["VllmGenerator"]
@@ -110,6 +110,10 @@ class VllmGenerator:
                 return [self._run([p], [s])[0] for p, s in zip(prompts, params, strict=True)]
             return [Generation.failed(error, calls=1) for _ in prompts]
         return [_generation(output) for output in outputs]
+
+    def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
+        """Return what each request can cost; see `Bounded`."""
+        return most_tokens(self._tokenizer, check_requests(requests))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text; see `TokenCounter`."""

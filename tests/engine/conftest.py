@@ -19,6 +19,48 @@ def records(path):
 
 
 @pytest.fixture(scope="session")
+def code_dev(shared_data, tmp_path_factory):
+    """The same set as a store keeps it by default (code tokenizer), with strong and weak expansions."""
+    pytest.importorskip("faiss")
+    folder = shared_data / "agent_memory"
+    ids = (folder / "dev" / "store_ids.txt").read_text().split()
+    with gzip.open(folder / "traces.jsonl.gz", "rt", encoding="utf-8") as lines:
+        text_of = {row["episode_id"]: row["text"] for row in map(json.loads, lines)}
+    texts = [text_of[name] for name in ids]
+    queries = records(folder / "dev" / "queries.jsonl")
+    arrays = np.load(folder / "dev" / "minilm_vectors.npz")
+    table = dict(zip(texts, arrays["store"], strict=True))
+    recorded = {
+        "strong": folder / "dev" / "expansions.jsonl",
+        "weak": folder / "dev" / "expansions_weak.jsonl",
+    }
+    expansions = {name: {row["query"]: row for row in records(path)} for name, path in recorded.items()}
+    for name, probes in (("strong", arrays["probes"]), ("weak", arrays["probes_weak"])):
+        for query, vectors in zip(queries, probes, strict=True):
+            made = expansions[name][query["query"]]
+            keys = [query["query"], *made["traces"], *made["paraphrases"]]
+            for key, vector in zip(keys, vectors, strict=True):
+                table.setdefault(key, vector)
+    encoder = LookupEncoder(table, arrays["store"].shape[1])
+    store = MemoryStore.create(tmp_path_factory.mktemp("dev") / "code", encoder=encoder)
+    store.add({"id": name, "text": text} for name, text in zip(ids, texts, strict=True))
+    store.commit()
+    yield SimpleNamespace(
+        store=store,
+        encoder=encoder,
+        ids=ids,
+        texts=texts,
+        vectors=np.asarray(arrays["store"], np.float64),
+        vector_of=table,
+        questions=[query["query"] for query in queries],
+        targets=[query["target_episode_id"] for query in queries],
+        recorded=recorded,
+        expansions=expansions,
+    )
+    store.close()
+
+
+@pytest.fixture(scope="session")
 def dev(shared_data, tmp_path_factory):
     """Questions, targets, expansions, a store, its encoder, and the plain re-statement over the same."""
     pytest.importorskip("faiss")

@@ -1,97 +1,14 @@
-"""Signals against plain Python, gates against the protocol."""
+"""Gates against the protocol."""
 
 from __future__ import annotations
 
-import math
 import random
-import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
-from sqe_fast.gate import (
-    DENSE_SIGNALS,
-    SIGNALS,
-    AlwaysGate,
-    NeverGate,
-    OracleGate,
-    RandomGate,
-    ThresholdGate,
-    compute_signals,
-)
-from sqe_fast.hits import Hits
-
-
-def hits_of(lists, depth):
-    ids = np.full((len(lists), depth), -1, np.int32)
-    scores = np.full((len(lists), depth), -np.inf, np.float32)
-    for row, pairs in enumerate(lists):
-        for column, (one, score) in enumerate(pairs):
-            ids[row, column], scores[row, column] = one, score
-    return Hits(ids, scores)
-
-
-@st.composite
-def ranked(draw, most=14):
-    scores = draw(st.lists(st.floats(-1, 1, width=32), max_size=most))
-    ids = draw(st.permutations(range(20)))[: len(scores)]
-    return list(zip(ids, sorted(scores, reverse=True), strict=True))
-
-
-def plain(name, dense, bm25):
-    scores = [score for _, score in dense]
-    if name == "top1":
-        return scores[0] if scores else -math.inf
-    if name == "margin":
-        return scores[0] - scores[1] if len(scores) > 1 else math.inf
-    if name == "spread":
-        return statistics.pstdev(scores[:10]) if len(scores) > 1 else 0.0
-    if name == "concentration":
-        best = scores[:5]
-        if len(best) < 2:
-            return 1.0
-        weights = [math.exp(score) for score in best]
-        shares = [weight / sum(weights) for weight in weights]
-        return 1 + sum(share * math.log(share) for share in shares) / math.log(len(best))
-    assert name == "agreement"
-    return float(bool(dense) and dense[0][0] in [one for one, _ in bm25[:10]])
-
-
-@given(st.lists(st.tuples(ranked(), ranked()), max_size=5), st.integers(14, 20))
-def test_every_signal_equals_plain_python(pairs, depth):
-    dense = hits_of([pair[0] for pair in pairs], depth)
-    bm25 = hits_of([pair[1] for pair in pairs], depth)
-    found = compute_signals(SIGNALS, dense, bm25)
-    assert list(found) == list(SIGNALS)
-    for name, values in found.items():
-        assert values.dtype == np.float32
-        assert values.shape == (len(pairs),)
-        wanted = [plain(name, *pair) for pair in pairs]
-        assert values.tolist() == pytest.approx(wanted, abs=2e-6)
-
-
-def test_shallow_lists_are_enough():
-    hits = hits_of([[(3, 0.5)], []], 1)
-    found = compute_signals(SIGNALS, hits, hits)
-    assert found["top1"].tolist() == [0.5, -math.inf]
-    assert found["margin"].tolist() == [math.inf, math.inf]
-    assert found["spread"].tolist() == [0, 0]
-    assert found["concentration"].tolist() == [1, 1]
-    assert found["agreement"].tolist() == [1, 0]
-
-
-def test_refuses_signals():
-    hits = hits_of([[(3, 0.5)]], 1)
-    with pytest.raises(InvalidInputError, match="signal must be one of top1"):
-        compute_signals(["top2"], hits)
-    with pytest.raises(InvalidInputError, match="'agreement' needs the BM25 hits"):
-        compute_signals(["agreement"], hits)
-    with pytest.raises(InvalidInputError, match="of one length; got 1 and 2"):
-        compute_signals(["agreement"], hits, hits_of([[], []], 1))
-    assert "agreement" not in DENSE_SIGNALS
+from sqe_fast.gate import AlwaysGate, NeverGate, OracleGate, RandomGate, ThresholdGate
 
 
 def test_the_random_gate_draws_as_the_protocol_over_any_chunks():

@@ -10,7 +10,7 @@ from sqe_fast.experiment.rows import METHOD_FILES
 ALWAYS = ("Paraphrases-Only", "HyDE-Traces-Only", "Always-Expand")
 
 
-def row(method, i, draw, top1, shared):
+def row(method, i, draw, top1, shared, gate):
     """One row: a target at a random rank or absent; `shared` is the id of the best dense hit."""
     target = f"t{i}"
     rank = draw.randrange(0, 14)
@@ -22,7 +22,7 @@ def row(method, i, draw, top1, shared):
     if rank < 10:
         ids[rank] = target
     expanded = method in ALWAYS or (method == "Selective-QE" and top1 < 0.65)
-    expanded = expanded or (method == "Random-Gated-Expansion" and draw.random() < 0.46)
+    expanded = expanded or (method == "Random-Gated-Expansion" and gate)
     prompt, completion = (draw.randrange(50, 500), draw.randrange(50, 500)) if expanded else (0, 0)
     meta = {
         "mode": method,
@@ -56,12 +56,14 @@ def made_up(seeds=(42, 43), n=12, ours=True, salt=0, methods=tuple(METHOD_FILES)
         order = draw.sample(range(n), n)
         scores = {i: round(draw.uniform(0.42, 0.82), 2) for i in order}
         found[seed] = {method: [] for method in methods}
+        random_gate = random.Random(seed)  # as the protocol draws
         for i in order:
+            gate = random_gate.random() < 0.46
             below = sorted(
                 (scores[i] - draw.choice((0.0, 0.004, 0.012, 0.1)) for _ in range(9)), reverse=True
             )
             for method in methods:
-                one = row(method, i, draw, scores[i], f"s{i}")
+                one = row(method, i, draw, scores[i], f"s{i}", gate)
                 if ours:
                     one |= {"method": method, "scores": [scores[i], *below], "signals": {"top1": scores[i]}}
                     one |= {"cached_tokens": 0, "estimated_tokens": False}

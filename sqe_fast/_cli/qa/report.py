@@ -22,7 +22,7 @@ SHORT = ("em", "f1", "costs", "paired")  # of the tables, those that a terminal 
 EXAMPLES = """\
 Examples:
   sqe-fast qa report runs/r1 runs/search-r1 runs/expandsearch
-  sqe-fast qa report runs --out tables/
+  sqe-fast qa report runs --out tables/ --html agents.html
   sqe-fast qa report runs --table em --format latex > em.tex"""
 
 
@@ -38,6 +38,19 @@ Examples:
     help="Write every table as CSV and LaTeX, and all as Markdown, into this folder.",
 )
 @click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page with the tables and with rollouts to open and filter.",
+)
+@click.option(
+    "--rollouts",
+    type=click.IntRange(1),
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Of --html: rollouts shown of each run.",
+)
+@click.option(
     "--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of the intervals."
 )
 @debug
@@ -48,6 +61,8 @@ def report(
     full: bool,
     form: str,
     out: Path | None,
+    html: Path | None,
+    rollouts: int,
     seed: int,
 ) -> None:
     """Make tables of RUNS in the form of the papers: exact match and F1 of each system on each set.
@@ -66,6 +81,12 @@ def report(
     if out is not None:
         _write(out, list(tables.values()))
         click.echo(f"wrote {len(tables)} tables of {len(found)} runs to {out}")
+    if html is not None:
+        from sqe_fast.agent.qa.page import write_qa_page
+
+        page = write_qa_page(html, found, list(tables.values()), limit=rollouts)
+        click.echo(f"wrote {page.path}: {page.tables} tables, {page.size / 1e6:,.1f} MB")
+    if out is not None or html is not None:
         return
     shown = names or (tuple(tables) if full or form != "terminal" else SHORT)
     _print([tables[name] for name in shown if name in tables], form)

@@ -14,6 +14,8 @@ from sqe_fast.errors import InvalidInputError
 
 __all__ = ["show"]
 
+LONGEST = 100  # characters of an answer in a list
+
 EXAMPLES = """\
 Examples:
   sqe-fast qa show runs/expandsearch                  every question, one a line
@@ -106,6 +108,7 @@ def _list(console: Any, rows: Sequence[dict[str, Any]], total: int) -> None:
     for row in rows:
         mark = Text("✓", "bold green") if row["em"] else Text("✗", "bold red")
         answer = "none" if row["answer"] is None else " ".join(clean(row["answer"]).split())
+        answer = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}…"
         told = Text.assemble(" ".join(clean(row["question"]).split()), " → ", (answer, "magenta"))
         name = clean(f"{row['set']}/{row['id']}")
         table.add_row(mark, Text(name), f"{row['f1']:.2f}", str(len(row["searches"])), row["finish"], told)

@@ -19,6 +19,7 @@ from sqe_fast.experiment.release.grids import (
     check_extremes,
     check_steady,
     keyed,
+    placed,
     ranked,
 )
 from sqe_fast.experiment.release.multiseed import check_interval
@@ -131,6 +132,7 @@ def _check_candidates(audit: Audit, release: Release, seed: int, rows: Mapping[G
     for row in rows.values():
         for value in ("train_recall", "train_expansion_rate"):
             audit.steps(row[value], first, f"a whole number of {first} questions")
+            audit.share(row[value])
     check_steady(audit, rows)
     check_extremes(audit, rows, dense, always)
 
@@ -196,7 +198,7 @@ def _check_features(audit: Audit, release: Release, known: LeftOut, variants: Ro
     gates = [(policy, t) for policy, thresholds in FEATURE_POLICIES.items() for t in thresholds]
     for seed, report in by_seed(audit, document["seed_reports"], release.seeds).items():
         with audit.section():
-            rows = keyed(audit, report["candidate_grid"], gates)
+            rows = placed(audit, report["candidate_grid"], gates)
             _check_candidates(audit, release, seed, rows)
             for (policy, threshold), row in rows.items():
                 within = row["train_expansion_rate"].number <= MAX_EXPANSION_RATE
@@ -263,7 +265,7 @@ def _check_held_out_tests(audit: Audit, release: Release) -> None:
             check_interval(audit, row["ci_low"], row["ci_high"], row["delta"], release.half)
             if row["expansion_rate"].number == 0:
                 for end in ("ci_low", "ci_high"):
-                    audit.equal(row[end], row["expansion_rate"], "0, as nothing was expanded")
+                    audit.equal(row[end], 0, "0, as nothing was expanded", (row["expansion_rate"],))
     audit.equal(
         aggregate["n_queries"], total([row["n_queries"] for row in rows.values()]), "sum over the seeds"
     )

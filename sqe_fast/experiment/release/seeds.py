@@ -93,6 +93,9 @@ def check_seeds(audit: Audit, release: Release) -> None:
                     audit.same(summary, report["methods"][str(summary["method"].value)])
                     rate = report["methods"][str(summary["method"].value)]["expansion_rate"]
                     audit.equal(rate, summary["n_expanded"] / summary["n_queries"], "n_expanded / n_queries")
+                    if summary["config"]["mode"].value == "random_budget":
+                        drawn = int(RandomGate(seed=seed).start()({}, release.n).sum())
+                        audit.equal(summary["n_expanded"], drawn, f"the protocol's draws for seed {seed}")
 
 
 def _check_method(audit: Audit, method: Node, n: int) -> None:

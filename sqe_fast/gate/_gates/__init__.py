@@ -1,0 +1,1 @@
+"""The gates by kind; `sqe_fast.gate.gates` lists them all."""
