@@ -22,6 +22,7 @@ from sqe_fast._cli.options import examples
 from sqe_fast._cli.qa import qa
 from sqe_fast._cli.search import search
 from sqe_fast._cli.stats import stats
+from sqe_fast._cli.train import train
 from sqe_fast._cli.verify import verify
 from sqe_fast.errors import InvalidInputError, InvalidTypeError, SqeFastError
 
@@ -54,7 +55,7 @@ def sqe_fast() -> None:
     """Search agent memory, with selective LLM query expansion."""
 
 
-for command in (index, search, stats, verify, gate, experiment, qa):
+for command in (index, search, stats, verify, gate, experiment, qa, train):
     sqe_fast.add_command(command)
 
 

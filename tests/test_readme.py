@@ -171,6 +171,44 @@ def test_the_agents_example_runs(folder):
     assert names["score"]("table", names["rollouts"][0], ["Jane Austen"]).total == 1.0
 
 
+def test_the_training_environment_runs(folder, tmp_path_factory):
+    need("torch", "transformers", "tokenizers")
+    from oracles.tiny import llama_folder
+    from transformers import AutoTokenizer
+
+    from sqe_fast.agent.retrievers import IndexRetriever
+
+    shutil.copy(SAMPLE / "episodes.jsonl", "corpus.jsonl")
+    tokenizer = AutoTokenizer.from_pretrained(llama_folder(tmp_path_factory.mktemp("models") / "llama"))
+    turns = ["<think>t</think><search>note</search>", "<think>t</think><answer>Jane Austen</answer>"]
+
+    def sample(ids, limit, stop):
+        searched = "</information>" in tokenizer.decode(ids).rsplit("Question:", 1)[1]
+        return tokenizer(turns[searched], add_special_tokens=False)["input_ids"][:limit]
+
+    names = {"tokenizer": tokenizer, "retriever": IndexRetriever.from_beir("corpus.jsonl"), "sample": sample}
+    exec(block("Training search agents", "python"), names)
+    assert [one.total for one in names["scores"]] == [1.0, 0.0]
+    assert set(names["episode"].mask) == {0, 1}
+
+
+def test_the_training_commands_are_such(sh, folder):
+    need("click", "pyarrow")
+    import click
+
+    from sqe_fast._cli.train import train
+
+    question = {"id": "q1", "question": "Who wrote Emma?", "golden_answers": ["Jane Austen"]}
+    (folder / "questions.jsonl").write_text(json.dumps(question) + "\n")
+    first, second = block("Training search agents", "sh").replace("\\\n", "").splitlines()
+    words = shlex.split(first)
+    assert words[:2] == ["sqe-fast", "train"]
+    with train.make_context("train", words[2:]) as context:  # it is run in the tests of training
+        assert isinstance(context, click.Context)
+    assert "verl.trainer.main_ppo" in sh(second)
+    assert (folder / "ppo" / "train.parquet").exists()
+
+
 def test_the_questions_are_answered_on_the_command_line(sh, folder):
     """As README has it, with a recorded policy in the place of the model."""
     question = {"id": "q1", "question": "Who wrote Emma?", "golden_answers": ["Jane Austen"]}

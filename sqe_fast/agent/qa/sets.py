@@ -97,7 +97,7 @@ class Question:
         return self.set, self.id
 
 
-def load_questions(source: str, limit: int | None = None) -> list[Question]:
+def load_questions(source: str, limit: int | None = None, split: str | None = None) -> list[Question]:
     r"""Return the questions of a source, in its order.
 
     Parameters
@@ -109,6 +109,8 @@ def load_questions(source: str, limit: int | None = None) -> list[Question]:
         ``dataset`` names its set; else the file's name, where it begins with a name of `SETS`.
     limit : int, optional
         The first so many of each set.
+    split : str, optional
+        Of a set of the hub, such as "train"; by default the one that the papers evaluate on.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def load_questions(source: str, limit: int | None = None) -> list[Question]:
         name, path = "", source
     if not separator and source in SETS and not Path(source).exists():
         known = SETS[source]
-        stream = hub.records(HUB, known.split, known.config)
+        stream = hub.records(HUB, split or known.split, known.config)
         rows = ((f"{HUB}, {known.config}, row {number}", record) for number, record in stream)
         return _questions(rows, known.name, {}, limit, one_set=True)
     place = Path(path)

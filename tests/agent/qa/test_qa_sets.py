@@ -141,7 +141,8 @@ def test_the_hub_s_layout(monkeypatch):
     monkeypatch.setattr(hub, "records", records)
     found = load_questions("2wiki", limit=3)
     assert [question.key for question in found] == [("2wiki", f"dev_{n}") for n in range(3)]
-    assert asked == [(HUB, "2wikimultihopqa", "dev")]
+    load_questions("nq", limit=3, split="train")
+    assert asked == [(HUB, "2wikimultihopqa", "dev"), (HUB, "nq", "train")]
 
 
 @pytest.mark.filterwarnings("default")  # of the library's own
