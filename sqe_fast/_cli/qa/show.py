@@ -59,7 +59,9 @@ def show(
     if question_id is not None and (wrong or only):
         raise click.UsageError("--wrong and --set list questions; give no ID with them")
     rows = read_run(run).rows
-    console = Console(highlight=False, force_terminal=colour or None, no_color=colour is False or None)
+    console = Console(
+        highlight=False, force_terminal=colour or None, no_color=None if colour is None else not colour
+    )
     if question_id is not None:
         row = _find(rows, question_id)
         if as_json:
