@@ -171,7 +171,8 @@ class DenseIndex:
         for start, rows in self._rows():
             for first in range(0, n, _TOGETHER):
                 part = slice(first, first + _TOGETHER)
-                out[part, start : start + len(rows)] = wanted[part] @ rows.T
+                # Few columns on the right: twice as fast as many rows on the left, the copy included.
+                out[part, start : start + len(rows)] = (rows @ wanted[part].T).T
         return out[:n]
 
     def _rows(self) -> Iterator[tuple[int, NDArray[np.float32]]]:

@@ -140,7 +140,7 @@ class Expander:
         self._max_new_tokens = check_int("max_new_tokens", max_new_tokens, 1)
         if not isinstance(joint, bool):
             raise InvalidTypeError(f"joint must be a bool; got {type(joint).__name__}")
-        self._joint = joint
+        self.joint = joint
         self._end = check_choice("trace_end", trace_end, tuple(STEP_END))
         self._lines = (
             None if observation_lines is None else check_int("observation_lines", observation_lines, 1)
@@ -202,12 +202,12 @@ class Expander:
         pairs = self._requests(question, self.K if K is None else K, self.P if P is None else P, 0)
         return [pair[1] for pair in pairs if pair is not None]
 
-    def _requests(self, question: str, K: int, P: int, after: int) -> list[tuple[bytes, Request] | None]:
+    def _requests(self, question: str, K: int, P: int, after: int = 0) -> list[tuple[bytes, Request] | None]:
         """Return (cache key, request) for traces, for paraphrases and for both; None: not wanted."""
         trace, paraphrase = self._temperatures
         limit, seed = self._max_new_tokens, self._seed
         form = Form(after, self._end, self._lines)
-        both = self._joint and K > 0 and P > 0
+        both = self.joint and K > 0 and P > 0
         requests = (
             trace_request(question, K, trace, limit, seed, form) if K and not both else None,
             paraphrase_request(question, P, paraphrase, limit, seed) if P and not both else None,
@@ -283,12 +283,13 @@ class Expander:
             found = parse_joint("\n".join(answer.texts), K, P)
             traces, paraphrases = tuple(found[0]), tuple(found[1])
         kept = tuple(text for text in paraphrases if text.strip())[:P]
-        return {"traces": self._cut(traces, K), "paraphrases": kept}
+        return {"traces": self._cut(traces, K, joint=True), "paraphrases": kept}
 
-    def _cut(self, traces: Iterable[str], count: int) -> tuple[str, ...]:
+    def _cut(self, traces: Iterable[str], count: int, joint: bool = False) -> tuple[str, ...]:
         """Return the first traces that hold anything, each ended as an engine with stop texts ends it."""
-        if self._end != "model" or self._lines is not None:
-            traces = (cut_trace(text, STEP_END[self._end], self._lines) for text in traces)
+        end = "step" if joint and self._end == "blank" else self._end
+        if end != "model" or self._lines is not None:
+            traces = (cut_trace(text, STEP_END[end], self._lines) for text in traces)
         return tuple(text for text in traces if text.strip())[:count]
 
 

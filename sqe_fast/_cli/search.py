@@ -65,6 +65,13 @@ Examples:
 @click.option("--paraphrases", type=int, metavar="P", help="Paraphrases of a question.  [default: 2]")
 @click.option("--depth", type=int, help="Depth of each list that is fused.  [default: twice k]")
 @click.option("--constant", type=float, help="Of reciprocal rank fusion.  [default: 60]")
+@click.option("--fusion", help="rrf, or zscore or minmax of every document's scores.  [default: rrf]")
+@click.option(
+    "--accept",
+    metavar="RULES",
+    help="Refuse traces and paraphrases by what they find, as in 'top1 >= 0.6' or 'top1 >= question + 0.05'.",
+)
+@click.option("--joint", is_flag=True, help="Ask for traces and paraphrases in one call.")
 @click.option("--rate", type=float, help="Of random: share that is expanded.  [default: 0.46]")
 @click.option("--seed", type=int, help="Of random.  [default: 42]")
 @click.option("--at", type=int, help="Of oracle: hits it looks at.  [default: 5]")
@@ -95,6 +102,7 @@ def search(
     texts: bool,
     chunk: int,
     device: str | None,
+    joint: bool,
     **numbers: Any,
 ) -> int:
     """Answer QUESTION, or each question of a file, from STORE.
@@ -120,7 +128,8 @@ def search(
         if method is None:
             plain = "hybrid" if opened.settings["encoder"] else "bm25"
             chosen = _gated(get_method("sqe" if generator else plain, k=k, **given), gate)
-        engine = make_engine(opened, generator if chosen.expands else None, cache, chunk, device, stack)
+        spec = generator if chosen.expands else None
+        engine = make_engine(opened, spec, cache, chunk, device, stack, joint)
         output = stack.enter_context(_output(engine, as_json, trec, parquet, texts, queries is not None))
         # A bar and tables would write over each other on one terminal.
         show = queries is not None and (as_json or trec or parquet is not None)
@@ -155,12 +164,14 @@ def make_engine(
     chunk: int,
     device: str | None,
     stack: ExitStack,
+    joint: bool = False,
 ) -> Engine:
     from sqe_fast.engine import Engine
 
-    made: Any = None
+    expander: Any = None
     kept: Any = None
     if generator is not None:
+        from sqe_fast.expand import Expander
         from sqe_fast.expansion.cache import ExpansionCache
         from sqe_fast.generate import make_generator
 
@@ -169,7 +180,8 @@ def make_engine(
         if cache is not None:
             kept = ExpansionCache(cache)
             stack.callback(kept.close)
-    return Engine(store, generator=made, cache=kept, chunk=chunk, device=device)
+        expander = Expander(made, kept, joint=joint)
+    return Engine(store, generator=expander, chunk=chunk, device=device)
 
 
 def _output(

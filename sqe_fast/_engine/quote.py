@@ -20,11 +20,16 @@ def quoter(expander: object, method: Method, methods: Sequence[Method], question
     """Return what tells the cost of expanding some of `questions` by `method`, beside other methods.
 
     A prompt counts once, or once a sample where the generator may ask again for samples that are missing.
-    Methods share generations, so each kind that the method wants is reckoned with the largest number that any
-    method wants.
+    Methods without stages share generations, so each kind that the method wants is reckoned with the largest
+    number that any of them wants. A cascade is reckoned with every step in full: where a step fails, the next
+    one makes all that is wanted.
     """
-    most = tuple(max(counts) for counts in zip(*(other.wants for other in methods), strict=True))
-    wants = [count if wish else 0 for count, wish in zip(most, method.wants, strict=True)]
+    steps = [(stage.K, stage.P) for stage in method.stages]
+    shared = [method] if steps else [other for other in methods if not other.stages]
+    most = tuple(max(counts) for counts in zip(*(other.wants for other in shared), strict=True))
+    # One answer for both kinds is charged in full to a method that takes either.
+    joint = getattr(expander, "joint", False) and any(method.wants)
+    wants = [count if wish or joint else 0 for count, wish in zip(most, method.wants, strict=True)]
 
     def quote(places: NDArray[np.int64], counter: TokenCounter | None) -> Quote:
         tells: Any = expander
@@ -33,7 +38,10 @@ def quoter(expander: object, method: Method, methods: Sequence[Method], question
                 f"{method.name} has a budget of tokens, and {type(expander).__name__} does not tell its "
                 "requests: give the Engine a generator or an Expander"
             )
-        asked = [tells.requests(questions[place], *wants) for place in places.tolist()]
+        asked = [
+            [request for step in (*steps, wants) for request in tells.requests(questions[place], *step)]
+            for place in places.tolist()
+        ]
         flat = [request for requests in asked for request in requests]
         owner = np.repeat(np.arange(len(asked)), [len(requests) for requests in asked])
         costs = np.array(_most(flat, tells.generator, counter, method.name), np.int64).reshape(-1, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 __all__ = ["cut_trace", "parse_joint", "parse_list", "parse_trace"]
 
@@ -110,7 +111,7 @@ def parse_joint(answer: str, K: int, P: int) -> tuple[list[str], list[str]]:
     starts = [match.start() for match in _STEP.finditer(text)]
     head = text[: starts[0]] if starts else text
     traces, tail = [], ""
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in pairwise([*starts, len(text)]):
         step = text[start:end]
         # What stands behind the step is looked for in its last part only: an action may hold anything.
         last = max(step.rfind(mark) for mark in _MARKS)

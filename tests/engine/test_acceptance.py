@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("faiss")
@@ -168,10 +168,11 @@ def test_to_refuse_all_is_the_base(small, rule, fusion):
     assert small.search(QUESTIONS, single).ids == small.search(QUESTIONS, "dense", k=10).ids
 
 
+@settings(max_examples=30, deadline=None)
 @given(
     order=st.permutations(range(len(QUESTIONS))),
     chunk=st.integers(1, 16),
-    rule=st.sampled_from(["top1 >= 0.8", "idf_share >= 0.5 ~ 0.2", "agreement >= 0.5"]),
+    rule=st.sampled_from(["top1 >= 0.55", "idf_share >= 0.11 ~ 0.03", "agreement >= 0.5"]),
 )
 def test_neither_order_nor_chunks_count(small, order, chunk, rule):
     method = replace(ALL, accept=rule)
@@ -219,10 +220,10 @@ def test_odd_questions(small):
 def test_gates_and_the_oracle_go_with_it(small):
     targets = [f"e{n}" for n in range(len(QUESTIONS))]
     for alias in ("sqe", "random", "oracle"):
-        method = get_method(alias, k=10, accept="top1 >= 0.8", fusion="zscore")
+        method = get_method(alias, k=10, accept="top1 >= 0.55", fusion="zscore")
         batch = small.search(QUESTIONS, method, targets=targets)
         assert all(not reasons for reasons in np.array(batch.refused, object)[~batch.gated])
-        assert np.isnan(batch.evidence["top1 >= 0.8"][~batch.gated]).all()
+        assert np.isnan(batch.evidence["top1 >= 0.55"][~batch.gated]).all()
 
 
 def test_a_rule_is_a_choice_of_a_method():

@@ -129,6 +129,7 @@ def small(tmp_path_factory):
         yield Engine(store, generator=ScriptedGenerator())
 
 
+@settings(max_examples=30, deadline=None)
 @given(power=st.integers(-20, 20), fusion=st.sampled_from(["rrf", "zscore", "minmax"]))
 def test_only_the_ratios_of_weights_count(small, power, fusion):
     weights = {"question dense": 3.0, "trace * bm25": 0.5}
@@ -137,7 +138,7 @@ def test_only_the_ratios_of_weights_count(small, power, fusion):
     assert small.search(QUESTIONS, method).ids == small.search(QUESTIONS, replace(method, weights=scaled)).ids
 
 
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(order=st.permutations(range(len(QUESTIONS))), chunk=st.integers(1, 16))
 def test_neither_order_nor_chunks_of_questions_count(small, order, chunk):
     batch = small.search(QUESTIONS, TWO)
@@ -146,6 +147,7 @@ def test_neither_order_nor_chunks_of_questions_count(small, order, chunk):
     assert moved.ids == tuple(batch.ids[i] for i in order)
 
 
+@settings(max_examples=30, deadline=None)
 @given(scale=st.floats(0.125, 8), shift=st.floats(-4, 4), fusion=st.sampled_from(["zscore", "minmax"]))
 def test_one_list_may_have_any_scale(small, scale, shift, fusion):
     class Rescaled(type(small._searcher)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
@@ -21,11 +21,13 @@ RULES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(rule=RULES)
 def test_a_rule_is_read_from_its_own_text(rule):
     assert Rule.parse(str(rule)) == rule
 
 
+@settings(deadline=None)
 @given(rules=st.lists(RULES, min_size=1, max_size=3), either=st.booleans())
 def test_so_are_several(rules, either):
     accept = Accept(tuple(rules), "any" if either and len(rules) > 1 else "all")
@@ -76,6 +78,7 @@ def test_refuses_by_name(make, error, message):
         make()
 
 
+@settings(deadline=None)
 @given(rule=RULES, values=st.lists(LEVELS, min_size=2, max_size=20))
 def test_weights_rise_from_0_to_1(rule, values):
     values = np.sort(np.array([*values, rule.at_least - rule.width, rule.at_least + rule.width]))

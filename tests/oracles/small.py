@@ -63,12 +63,24 @@ class ScriptedGenerator:
     def answer(self, request):
         if request.question in self.fail:
             return Generation.failed("time-out", calls=1)
-        count = request.n if request.kind == "traces" else 2
-        texts = [f"{request.question} {request.kind} {WORDS[n]}" for n in range(count)]
+        if request.kind == "joint":
+            wanted = dict(zip(("traces", "paraphrases"), request.want, strict=True))
+        else:
+            wanted = {request.kind: request.n if request.kind == "traces" else 2}
+        texts = []
+        for kind, number in wanted.items():
+            first = request.after if kind == "traces" else 0
+            texts += [f"{request.question} {kind} {WORDS[first + n]}" for n in range(number)]
+        count = len(texts)
         if request.question in self.short and request.kind == "paraphrases":
             texts = texts[:1]
         return Generation(
-            tuple(texts), prompt_tokens=10, cached_tokens=4, completion_tokens=3 * count, verbatim=True
+            tuple(texts),
+            prompt_tokens=10,
+            cached_tokens=4,
+            completion_tokens=3 * count,
+            verbatim=True,
+            traces=wanted["traces"] if request.kind == "joint" else 0,
         )
 
     def close(self):
