@@ -28,8 +28,9 @@ class TokenBudgetGate(Scored):
     counted by the generator's own tokenizer and chat template, and `max_new_tokens` for every sample. When
     its chunk has been answered, what it really cost is paid from that, and the rest is free again. So what is
     paid and what is set aside never exceed `total` together, whatever the model writes. Cached prompt tokens
-    count in full; answers out of an `ExpansionCache` cost nothing. A question that repeats within a chunk has
-    its cost set aside each time and is paid once.
+    count in full; answers out of an `ExpansionCache` cost nothing, unless the expander counts them all the
+    same (`count_cached`). A question that repeats within a chunk has its cost set aside each time and is paid
+    once.
 
     In each chunk the questions that `wish` lets through are taken, neediest first (equals in order), until
     the next one does not fit. The engine is a chunk ahead of what has been paid, so small chunks
