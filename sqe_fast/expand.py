@@ -52,8 +52,8 @@ class Expansion:
     problems : mapping of str to str
         For each kind that failed or is short, the reason.
     seconds : mapping of str to float
-        For each kind, its equal share of the wall time of the call that made it, whenever that was; a kind
-        of which that is not known is left out.
+        For each kind as in `costs`, its equal share of the wall time of the call that made it, whenever that
+        was; a kind of which that is not known is left out.
     """
 
     question: str
@@ -222,7 +222,7 @@ class Expander:
         start = time.perf_counter()
         made = self.generator.generate(requests)
         share = (time.perf_counter() - start) / len(requests)
-        return [replace(answer, seconds=share) for answer in made]
+        return [one if one.seconds is not None else replace(one, seconds=share) for one in made]
 
     def _expansion(
         self,
@@ -232,7 +232,7 @@ class Expander:
         counted: Sequence[bool],
         paid: bool,
     ) -> Expansion:
-        """Parse the answers for a question; `counted`: whose cost counts here, `paid`: if any was made."""
+        """Parse the answers for a question; `counted` tells whose cost counts, `paid` if any was made."""
         made: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ())
         errors, notes = [], []
         costs, problems, seconds = {}, {}, {}

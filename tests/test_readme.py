@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,11 @@ def block(section, language):
     found = re.findall(rf"^```{language}\n(.*?)^```", SECTIONS[section], re.MULTILINE | re.DOTALL)
     assert len(found) == 1
     return found[0]
+
+
+def experiment_lines():
+    blocks = re.findall(r"^```sh\n(.*?)^```", SECTIONS["The experiment"], re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
 
 def need(*packages):
@@ -150,6 +156,18 @@ def test_the_gates_example_runs(folder):
         assert engine.search(questions, names["learned"]).gated.sum() == 40
     assert names["batch"].gated.sum() == 40  # floor(0.48 * 84 + 0.5)
     assert 0 < names["budget"].run.spent <= 20_000
+
+
+@pytest.mark.parametrize("line", experiment_lines())
+def test_the_commands_of_the_experiment_are_accepted(folder, line):
+    """Read as the command line reads them; with small models they run in tests/experiment/test_live.py."""
+    need("click")
+    from sqe_fast._cli.experiment import experiment
+
+    program, group, name, *arguments = shlex.split(line)
+    assert (program, group) == ("sqe-fast", "experiment")
+    with experiment.commands[name].make_context(name, arguments) as context:
+        assert context.params["generator"].startswith("vllm:")
 
 
 def test_the_bm25_example_runs(folder):

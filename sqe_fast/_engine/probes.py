@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from sqe_fast.methods import Method, Stage
 from sqe_fast.usage import Usage
 
 __all__ = ["Expanded", "Expands", "Group", "expand"]
+
+Value = TypeVar("Value", Usage, float)
 
 
 class Expands(Protocol):
@@ -197,9 +199,7 @@ def _done(group: Group, stage: Stage, places: NDArray[np.int64], table: Table) -
 
 def _joined(old: Expansion, new: Expansion) -> Expansion:
     """Return the probes of two steps, and what both cost; of the problems those of the later step."""
-    costs = dict(old.costs)
-    for kind, cost in new.costs.items():
-        costs[kind] = costs[kind] + cost if kind in costs else cost
+    costs = _summed(old.costs, new.costs)
     return Expansion(
         old.question,
         old.traces + new.traces,
@@ -210,7 +210,16 @@ def _joined(old: Expansion, new: Expansion) -> Expansion:
         notes=new.notes,
         costs=costs,
         problems=dict(old.problems) | dict(new.problems),
+        seconds=_summed(old.seconds, new.seconds),
     )
+
+
+def _summed(old: Mapping[str, Value], new: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the sums by kind."""
+    sums = dict(old)
+    for kind, value in new.items():
+        sums[kind] = sums[kind] + value if kind in sums else value
+    return sums
 
 
 def _failed(question: str, error: Exception) -> Expansion:

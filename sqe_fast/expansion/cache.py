@@ -109,7 +109,7 @@ def _dump(made: Generation) -> str:
 
 def _load(value: str) -> Generation:
     texts, reasons, (prompt, cached, completion), estimated, verbatim, *rest = json.loads(value)
-    calls, seconds = rest[0] if rest else (1, None)  # files of the first version do not say
+    calls, seconds = rest[0] if rest else (1, None)  # files of earlier versions do not say
     return Generation(
         tuple(texts),
         prompt_tokens=prompt,
@@ -119,6 +119,6 @@ def _load(value: str) -> Generation:
         calls=calls,
         estimated=estimated,
         verbatim=verbatim,
+        traces=rest[1] if len(rest) > 1 else 0,
         seconds=seconds,
-        traces=sum(rest[1:]),
     )

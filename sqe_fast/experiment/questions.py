@@ -48,8 +48,8 @@ The question:"""
 
 # "Question:", also numbered or in bold, and a preamble such as "Here is one that fits:".
 _LABEL = re.compile(
-    r"^[\s*_#>-]*(?:(?:the\s+)?(?:question|query|q)\s*\d{0,2}|(?:here|sure|okay|certainly)\b[^:?\n]{0,80})"
-    r"[\s*_]*:[\s*_]*",
+    r"^[\s*_#>-]*(?:(?:the\s+)?(?:question|query|q)\s*\d{0,2}|the\s+question\b[^:?\n]{0,40}\bis"
+    r"|(?:here|sure|okay|certainly)\b[^:?\n]{0,80})[\s*_]*:[\s*_]*",
     re.IGNORECASE,
 )
 _END = re.compile(r"[?？؟](?=[\s\"'”’*_)]|$)")
@@ -96,18 +96,20 @@ def question_request(
 def parse_question(answer: str) -> str:
     r"""Return the one question of an answer: no preamble, label, quotes or second sentence; "" for none.
 
+    A question ends in a question mark: small models tend to explain the step, or to answer it.
+
     Examples
     --------
     >>> parse_question("Sure, here it is:\n\n**Question:** \"Why did the build stop? It was late.\"")
     'Why did the build stop?'
     """
-    lines = [_LABEL.sub("", line) for line in parse_list(answer, _LINES)]
-    asked = [line for line in lines if _END.search(line)]
-    text = next(iter(asked or lines), "")
-    if end := _END.search(text):
-        text = text[: end.end()]
-    # Once more for quotes that the label or the second sentence hid.
-    return next(iter(parse_list(text.strip().lstrip("*\"'“‘"), 1)), "")
+    for line in parse_list(answer, _LINES):
+        text = _LABEL.sub("", line)
+        if end := _END.search(text):
+            # Once more for quotes that the label or the second sentence hid.
+            bare = parse_list(text[: end.end()].strip().lstrip("*\"'“‘"), 1)
+            return next(iter(bare), "")
+    return ""
 
 
 class Writer:
@@ -213,10 +215,10 @@ def _read(answer: Generation, limit: int) -> tuple[str, str | None]:
     if not answer.texts:
         return "", answer.error or "the model gave no answer"
     text = parse_question(answer.texts[0])
+    if not text and "length" in answer.finish_reasons:
+        return "", f"the answer was cut after {limit} tokens, before a question ended"
     if not text:
         return "", "the answer holds no question"
-    if "length" in answer.finish_reasons and not _END.search(text):
-        return "", f"the answer was cut after {limit} tokens, in the middle of a sentence"
     return text, None
 
 

@@ -32,6 +32,7 @@ from sqe_fast.experiment.settings import RunSettings
 from sqe_fast.generate.base import Generator
 from sqe_fast.methods import Method
 from sqe_fast.store import MemoryStore
+from sqe_fast.usage import Usage
 
 __all__ = ["Ran", "RunSettings", "run"]
 
@@ -213,7 +214,7 @@ class _Work:
                 made = {} if kept is None else kept.made
                 write_probes(folder.results.probes, questions, made, methods, searcher)
             with clock.lap("timing"):
-                alone = self._alone(engine, vectors, kept, texts, targets, methods)
+                alone = self._alone(engine, vectors, paid, kept, texts, targets, methods)
             for method, batch, seconds in zip(methods, batches, alone, strict=True):
                 _write(folder.results.path / file_of(method), batch, questions, kept, seconds)
         return {
@@ -236,19 +237,27 @@ class _Work:
         self,
         engine: Engine,
         vectors: KeptVectors | None,
+        paid: Paid | None,
         kept: KeptExpansions | None,
         texts: Sequence[str],
         targets: Sequence[str],
         methods: Sequence[Method],
-    ) -> list[float | None]:
-        """Return the seconds of each method over all questions, alone; None where not wanted."""
+    ) -> list[NDArray[np.float64] | None]:
+        """float64[n] for each method, run alone: the seconds of each question; None: not wanted."""
         if not self.settings.timed:
             return [None] * len(methods)
         if vectors is not None:
             vectors.keep = False
-        if kept is not None:
-            kept.replay = True
-        return [engine.search(texts, method, targets=targets).seconds["total"] for method in methods]
+        if paid is not None:
+            paid.closed = True
+        found: list[NDArray[np.float64] | None] = []
+        for method in methods:
+            if kept is not None:
+                kept.start()
+            batch = engine.search(texts, method, targets=targets)
+            seconds = np.full(len(texts), batch.seconds["total"] / len(texts))
+            found.append(seconds if kept is None else seconds + kept.seconds(texts, batch.gated))
+        return found
 
 
 def _questions(folder: SeedFolder) -> tuple[list[Question], int]:
@@ -270,25 +279,28 @@ def _write(
     batch: SearchBatch,
     questions: Sequence[Question],
     kept: KeptExpansions | None,
-    alone: float | None,
+    seconds: NDArray[np.float64] | None,
 ) -> None:
-    method, texts, gated = batch.method, batch.questions, batch.gated
-    seconds: NDArray[np.float64] | None = None
-    if alone is not None:
-        seconds = np.full(len(batch), alone / len(batch))
-    cached = None
-    if kept is not None and method.expands:
-        batch = replace(batch, usage=kept.usage(method, texts, gated))
-        cached = kept.cached(texts, gated)
-        seconds = None if seconds is None else seconds + kept.seconds(method, texts, gated)
     write_rows(
         path,
-        batch,
+        replace(batch, usage=_usage_alone(batch)),
         [one.id for one in questions],
         [one.target for one in questions],
         seconds=None if seconds is None else seconds.tolist(),
-        cached=cached,
+        cached=None if kept is None else kept.cached(batch.questions, batch.gated),
     )
+
+
+def _usage_alone(batch: SearchBatch) -> Usage:
+    """Return what each question would cost alone: one that repeats costs what it does at its first place."""
+    first: dict[str, int] = {}
+    at = np.arange(len(batch))
+    for row in np.flatnonzero(batch.gated).tolist():
+        at[row] = first.setdefault(batch.questions[row], row)
+    usage = batch.usage
+    columns = (usage.calls, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+    calls, prompt, cached, completion = (column[at] for column in columns)
+    return Usage(calls, prompt, cached, completion, usage.estimated)
 
 
 class _Clock:

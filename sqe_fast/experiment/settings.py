@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sqe_fast._checks import check_number
@@ -19,8 +19,8 @@ __all__ = ["RunSettings"]
 
 TIMED = (
     "wall time of the method run alone over all questions, every text encoded and looked up anew and its "
-    "expansions at hand, divided by the number of questions; plus, where the question is expanded, its equal "
-    "share of the wall time of each generation call that its expansions were made in"
+    "expansions read from the cache, divided by the number of questions; plus, where the question is "
+    "expanded, its equal share of the wall time of each generation call that its expansions were made in"
 )
 UNTIMED = "not measured: all methods share one pass (null in the rows)"
 
@@ -112,10 +112,18 @@ class RunSettings:
 
 
 def _told(method: Method) -> dict[str, Any]:
+    """Return all of a method as JSON can hold it; what is as in any other method is left out."""
     numbers = {name: _plain(value) for name, value in method.numbers.items()}
-    return {"file": file_of(method), **numbers}
+    known = {"name", "alias", "gate", "lists", "added", *numbers}
+    others = {
+        field.name: _plain(getattr(method, field.name))
+        for field in fields(method)
+        if field.name not in known and getattr(method, field.name) != field.default
+    }
+    gate, lists = type(method.gate).__name__, list(method.list_names)
+    return {"file": file_of(method), "lists": lists, "gate": gate, **numbers, **others}
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of a method as JSON can hold it."""
+    """Return a value as JSON can hold it: a number or a text as it is, anything else as it is written."""
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

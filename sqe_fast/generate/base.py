@@ -123,8 +123,8 @@ class Generation:
     estimated: bool = False
     verbatim: bool = False
     error: str | None = None
-    seconds: float | None = None
     traces: int = 0
+    seconds: float | None = None
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:

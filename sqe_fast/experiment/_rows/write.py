@@ -13,6 +13,7 @@ from typing import Any
 from sqe_fast._store.files import replace_file
 from sqe_fast.batch import SearchBatch
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.methods import Method
 
 __all__ = ["MODES", "write_rows"]
 
@@ -51,7 +52,7 @@ def write_rows(
     query_ids, targets : sequence of str
         n of each.
     seconds : sequence of float, optional
-        Of each question; without it the rows say null.
+        Of each question; where it is not finite, or not given, the rows say null.
     cached : sequence of bool, optional
         Where an expansion took part that was not paid for in this run.
 
@@ -68,7 +69,8 @@ def write_rows(
     lines = []
     for i, told in enumerate(batch.rows()):
         row = _row(batch, i, told, query_ids[i], targets[i])
-        row["meta"]["elapsed_seconds"] = None if seconds is None else float(seconds[i])
+        known = seconds is not None and math.isfinite(seconds[i])
+        row["meta"]["elapsed_seconds"] = float(seconds[i]) if seconds is not None and known else None
         row["cached"] = bool(cached[i]) if cached is not None else False
         lines.append(json.dumps(row, allow_nan=False) + "\n")
     replace_file(Path(path), "".join(lines).encode("ascii"))
@@ -76,7 +78,7 @@ def write_rows(
 
 def _row(batch: SearchBatch, i: int, told: Mapping[str, Any], query_id: str, target: str) -> dict[str, Any]:
     ids = [hit["id"] for hit in told["hits"]]
-    probes = {name.rsplit(" ", 1)[0] for name in told["lists"]}
+    probes = {name.rsplit(" ", 1)[0] for name in told["lists"]} | set(told["refused"])
     top1 = told["signals"].get("top1")
     meta = {
         "mode": MODES.get(batch.method.name, batch.method.alias),
@@ -103,7 +105,20 @@ def _row(batch: SearchBatch, i: int, told: Mapping[str, Any], query_id: str, tar
         "gated": told["gated"],
         "signals": told["signals"],
         "lists": told["lists"],
+        **_judged(batch.method, told),
         "problem": told["problem"],
         "cached_tokens": told["cached_tokens"],
         "estimated_tokens": told["estimated_tokens"],
     }
+
+
+def _judged(method: Method, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is told of a method that weighs or refuses lists, or makes them in steps."""
+    names = []
+    if method.weights is not None or method.weigh_by is not None or method.accept is not None:
+        names.append("weights")
+    if method.accept is not None:
+        names += ["refused", "evidence"]
+    if method.stages:
+        names.append("steps")
+    return {name: told[name] for name in names}

@@ -36,7 +36,7 @@ def write_probes(
     The lists are those that the methods fuse, as deep as the deepest takes them: ids, scores and the
     1-based rank of the target, null where the list does not hold it.
     """
-    depth = max(method.list_depth for method in methods)
+    depth = max(method.list_depth if len(method.list_names) > 1 else method.k for method in methods)
     sources: set[tuple[str, str]] = {
         (source.probe, index)
         for method in methods

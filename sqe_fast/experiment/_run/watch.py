@@ -1,22 +1,22 @@
 """Stands between the engine and what it asks: keeps expansions and vectors, counts what is paid.
 
-The engine tells hits and costs. An experiment also wants the probes themselves, what each cost when it was
-made, and afterwards every method alone with its expansions at hand; none of that is to be made twice.
+The engine tells hits and costs. An experiment also wants the probes themselves, and afterwards every method
+alone with its expansions at hand; none of that is to be made twice.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast._store.settings import Encoder
-from sqe_fast.expand import KINDS, Expander, Expansion
+from sqe_fast.expand import Expander, Expansion
 from sqe_fast.generate.base import Generation, Generator, Request
-from sqe_fast.methods import Method
 from sqe_fast.usage import Usage
 
 __all__ = ["KeptExpansions", "KeptVectors", "Paid"]
@@ -32,6 +32,8 @@ class Paid:
         Wall time of the calls.
     totals : dict of str to int
         Calls and tokens.
+    closed : bool
+        Ask the generator nothing more: what failed stays failed, and what is not known fails.
     """
 
     def __init__(self, generator: Generator) -> None:
@@ -40,15 +42,24 @@ class Paid:
         self.failed = 0
         self.seconds = 0.0
         self.totals = Usage.zeros(1).totals()
+        self.closed = False
         self._generator = generator
+        self._failures: dict[Request, Generation] = {}
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """See `Generator.generate`."""
+        """See `Generator.generate`; each answer has its share of the wall time."""
+        if self.closed:
+            return [self._failures.get(request) or _unknown() for request in requests]
         start = time.perf_counter()
         made = self._generator.generate(requests)
-        self.seconds += time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        made = [replace(answer, seconds=seconds / len(requests)) for answer in made]
+        self.seconds += seconds
         self.requests += len(requests)
-        self.failed += sum(answer.error is not None for answer in made)
+        for request, answer in zip(requests, made, strict=True):
+            if answer.error is not None:
+                self.failed += 1
+                self._failures[request] = answer
         for name in self.totals:
             self.totals[name] += sum(getattr(answer, name) for answer in made)
         return made
@@ -66,73 +77,67 @@ class Paid:
         }
 
 
+def _unknown() -> Generation:
+    return Generation(error="the generator failed", calls=0, seconds=float("nan"))
+
+
 class KeptExpansions:
-    """An expander whose expansions stay at hand.
+    """An expander that remembers what it made, and how long that took when it was made.
 
     Attributes
     ----------
     made : dict of str to Expansion
-        By question, as they were made first.
-    replay : bool
-        Give only what is at hand, and ask nobody.
+        By question, the most traces and paraphrases that it was given by any method.
     """
 
     def __init__(self, expander: Expander, done: Callable[[int], None]) -> None:
         self.made: dict[str, Expansion] = {}
-        self.replay = False
+        self._seconds: dict[str, dict[tuple[int, int, int], float]] = {}
         self._expander = expander
         self._done = done
+        self._paid: set[str] = set()
 
-    def expand(self, questions: Sequence[str], K: Sequence[int], P: Sequence[int]) -> list[Expansion]:
+    def expand(
+        self, questions: Sequence[str], K: Sequence[int], P: Sequence[int], after: int | Sequence[int] = 0
+    ) -> list[Expansion]:
         """Return one expansion a question; see `Expander.expand`."""
-        if self.replay:
-            return [self.made.get(question) or _nothing(question) for question in questions]
-        made = self._expander.expand(questions, K=K, P=P)
-        for question, expansion in zip(questions, made, strict=True):
-            self.made.setdefault(question, expansion)
-        self._done(len(self.made))
+        made = self._expander.expand(questions, K=K, P=P, after=after)
+        before = after if isinstance(after, Sequence) else [after] * len(questions)
+        known = len(self.made)
+        for question, expansion, *asked in zip(questions, made, K, P, before, strict=True):
+            self.made[question] = _widest(self.made.get(question), expansion, asked[2])
+            # By what was asked: a question that comes again is the same generation.
+            spent = self._seconds.setdefault(question, {})
+            spent[asked[0], asked[1], asked[2]] = sum(expansion.seconds.values())
+            if not expansion.cached:
+                self._paid.add(question)
+        if len(self.made) > known:
+            self._done(len(self.made))
         return made
 
-    def usage(self, method: Method, questions: Sequence[str], gated: NDArray[np.bool_]) -> Usage:
-        """Return what the expansions of each gated question cost when they were made.
+    def start(self) -> None:
+        """Begin to measure `seconds` anew: of a method that now runs alone."""
+        self._seconds.clear()
 
-        A question that is asked twice costs so much at both places: what it would cost by itself.
-        """
-        nothing = Usage.zeros(1)
-        parts = [nothing] * len(questions)
-        for at in np.flatnonzero(gated).tolist():
-            costs = self._made(questions[at]).costs
-            for kind in _wanted(method):
-                parts[at] = parts[at] + costs.get(kind, nothing)
-        return Usage.concat(parts)
-
-    def seconds(
-        self, method: Method, questions: Sequence[str], gated: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """float64[n]: the generation time of each question, nan where it was not measured."""
-        out = np.zeros(len(questions))
-        for at in np.flatnonzero(gated).tolist():
-            seconds = self._made(questions[at]).seconds
-            out[at] = sum(seconds.get(kind, float("nan")) for kind in _wanted(method))
-        return out
+    def seconds(self, questions: Sequence[str], gated: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """float64[n]: the generation time of each question that is expanded, else 0; nan: not known."""
+        unknown = {(0, 0, 0): float("nan")}
+        pairs = zip(questions, gated.tolist(), strict=True)
+        return np.array([sum(self._seconds.get(one, unknown).values()) if yes else 0.0 for one, yes in pairs])
 
     def cached(self, questions: Sequence[str], gated: NDArray[np.bool_]) -> list[bool]:
-        """Return where a question is expanded and nothing of that was paid for here."""
+        """Return where a question is expanded, and none of its expansions was paid for here."""
         pairs = zip(questions, gated.tolist(), strict=True)
-        return [yes and self._made(question).cached for question, yes in pairs]
-
-    def _made(self, question: str) -> Expansion:
-        return self.made.get(question) or _nothing(question)
+        return [yes and one in self.made and one not in self._paid for one, yes in pairs]
 
 
-def _wanted(method: Method) -> list[str]:
-    return [kind for kind, wish in zip(KINDS, method.wants, strict=True) if wish]
-
-
-def _nothing(question: str) -> Expansion:
-    """Return the expansion of a question for which the generator raised an error."""
-    problems = dict.fromkeys(KINDS, "the generator failed")
-    return Expansion(question, (), (), Usage.zeros(1), problems=problems)
+def _widest(old: Expansion | None, new: Expansion, after: int) -> Expansion:
+    """Return the more of two expansions of a question; `new` follows `after` traces of an earlier call."""
+    if old is None:
+        return new
+    if after and len(old.traces) == after:
+        return replace(old, traces=old.traces + new.traces, paraphrases=old.paraphrases or new.paraphrases)
+    return new if len(new.probes) > len(old.probes) else old
 
 
 class KeptVectors:
