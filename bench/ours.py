@@ -21,14 +21,21 @@ __all__ = [
     "engine",
     "evidence",
     "expander",
+    "experiment",
     "fuse_ids",
     "fuse_lists",
+    "gate_grids",
+    "gate_left_out",
+    "gate_questions",
+    "gate_sweep",
     "gates",
     "isa_levels",
     "isa_name",
     "methods",
     "model_folder",
+    "read_experiment",
     "recorded",
+    "report",
     "signal",
     "signals",
     "store",
@@ -157,6 +164,67 @@ def sweep(thresholds: Sequence[float]) -> list[Any]:
     return [
         replace(get_method("sqe", threshold=number), name=f"Selective-QE {number}") for number in thresholds
     ]
+
+
+def experiment(root: Path) -> Any:
+    """Rows made up below `root`, read as an experiment."""
+    from bench.experiments import write_rows
+    from sqe_fast.experiment.rows import METHOD_FILES
+
+    return read_experiment(write_rows(root, dict(METHOD_FILES)))
+
+
+def read_experiment(root: Path) -> Any:
+    """The rows below `root`."""
+    from sqe_fast.experiment.rows import read_experiment as read
+
+    return read(root)
+
+
+def report(root: Path, page: bool) -> None:
+    """Rows to files: every table as CSV, Markdown and LaTeX, and perhaps the page."""
+    from sqe_fast.experiment.page import write_page
+    from sqe_fast.experiment.report import write_report
+
+    rows = read_experiment(root)
+    tables = write_report(root / "report", rows)
+    if page:
+        write_page(root / "report" / "index.html", rows, tables)
+
+
+def gate_grids() -> tuple[tuple[float, ...], tuple[float, ...], float]:
+    """Thresholds of the sweep and of leaving one seed out, and the budget of the second."""
+    from sqe_fast.experiment.published import LOO_THRESHOLDS, MAX_EXPANSION_RATE, SWEEP_THRESHOLDS
+
+    return SWEEP_THRESHOLDS, LOO_THRESHOLDS, MAX_EXPANSION_RATE
+
+
+def gate_questions(experiment: Any) -> list[list[tuple[float, bool, bool]]]:
+    """For each seed its questions: the top-1 score, and whether the dense and the expanded list hit."""
+    from sqe_fast.experiment.sweeps import pair_of, top1_of
+
+    found = []
+    for seed in experiment.seeds:
+        pair = pair_of(seed, 5)
+        found.append(
+            list(zip(top1_of(seed).tolist(), pair.dense.tolist(), pair.always.tolist(), strict=True))
+        )
+    return found
+
+
+def gate_sweep(experiment: Any) -> list[list[tuple[int, int]]]:
+    """Hits and expanded questions of every seed at every threshold, from rows."""
+    from sqe_fast.experiment.sweeps import threshold_sweep
+
+    counts = [threshold_sweep(seed) for seed in experiment.seeds]
+    return [list(zip(one.hits.tolist(), one.expanded.tolist(), strict=True)) for one in counts]
+
+
+def gate_left_out(experiment: Any) -> list[tuple[float, float, float]]:
+    """For every seed the threshold chosen on the others, and its recall and rate, from rows."""
+    from sqe_fast.experiment.sweeps import leave_one_seed_out
+
+    return [(one.threshold, one.gate_recall, one.rate) for one in leave_one_seed_out(experiment)]
 
 
 def model_folder(name: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.rows import made_up, write
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "examples" / "sample"
@@ -156,6 +157,16 @@ def test_the_gates_example_runs(folder):
         assert engine.search(questions, names["learned"]).gated.sum() == 40
     assert names["batch"].gated.sum() == 40  # floor(0.48 * 84 + 0.5)
     assert 0 < names["budget"].run.spent <= 20_000
+
+
+def test_the_tables_example_runs(sh, folder):
+    need("numpy", "click", "rich")
+    write(folder / "experiment", made_up(n=12))
+    report, verify = [sh(line) for line in block("The tables of an experiment", "sh").splitlines()]
+    assert "Recall on the first seed, 42" in report
+    assert "15 of 15 tables from 192 rows of 2 seeds" in report
+    assert "adds up; 192 rows of seeds 42, 43, 15 stored tables" in verify
+    assert (folder / "experiment/report/index.html").is_file()
 
 
 @pytest.mark.parametrize("line", experiment_lines())

@@ -29,15 +29,20 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Give `path` a new content in one step: at any moment it has the old one or the new one, whole."""
+def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Give `path` a new content in one step: at any moment it has the old one or the new one, whole.
+
+    Without `durable` a crash of the machine may damage it: for what is easily made again.
+    """
     fresh = path.with_name(path.name + ".new")
     with fresh.open("wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
     fresh.replace(path)
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
 
 
 def sha256_of(path: Path) -> str:

@@ -68,7 +68,7 @@ def write_report(
         raise InvalidInputError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from error
     files = report_files(experiment, tables, settings)
     for name, content in files.items():
-        replace_file(folder / name, content)
+        replace_file(folder / name, content, durable=False)
     for table in tables:
         if f"{table.name}.csv" not in files:
             (folder / f"{table.name}.csv").unlink(missing_ok=True)

@@ -33,6 +33,7 @@ __all__ = [
     "read_probes",
     "read_rows",
     "read_seed",
+    "row_folders",
     "write_rows",
 ]
 
@@ -232,14 +233,7 @@ def read_experiment(root: str | PathLike[str], seeds: Sequence[int] | None = Non
     root = Path(root)
     if not root.is_dir():
         raise InvalidInputError(f"there is no folder {str(root)!r}")
-    folders: dict[int, Path] = {}
-    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-        seed = seed_of(folder)
-        if seed is None or _results(folder) is None:
-            continue
-        if seed in folders:
-            raise InvalidInputError(f"two folders hold rows of seed {seed}: {folders[seed]} and {folder}")
-        folders[seed] = folder
+    folders = row_folders(root)
     if missing := sorted(set(seeds or ()) - set(folders)):
         has = ", ".join(map(str, sorted(folders))) or "none"
         raise InvalidInputError(f"{str(root)!r} holds no rows of seed {missing[0]}; it has {has}")
@@ -250,6 +244,36 @@ def read_experiment(root: str | PathLike[str], seeds: Sequence[int] | None = Non
         )
     wanted = sorted(folders) if seeds is None else sorted(set(seeds))
     return Experiment(root, tuple(read_seed(folders[seed], seed) for seed in wanted))
+
+
+def row_folders(root: Path) -> dict[int, Path]:
+    """Return the folder of each seed that holds rows.
+
+    Where several are of one seed, it is the one that has files by the names of `METHOD_FILES`: the release
+    keeps its runs with measured tokens, under other names, in a folder beside.
+
+    Raises
+    ------
+    InvalidInputError
+        Two folders are of one seed, and neither or both have such files.
+    """
+    folders: dict[int, dict[Path, Path]] = {}
+    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+        seed, results = seed_of(folder), _results(folder)
+        if seed is not None and results is not None:
+            folders.setdefault(seed, {})[folder] = results
+    found = {}
+    for seed, given in folders.items():
+        named = [
+            folder
+            for folder, results in given.items()
+            if len(given) == 1 or any((results / file).is_file() for file in METHOD_FILES.values())
+        ]
+        if len(named) != 1:
+            one, other, *_ = given
+            raise InvalidInputError(f"two folders hold rows of seed {seed}: {one} and {other}")
+        found[seed] = named[0]
+    return found
 
 
 def read_probes(folder: str | PathLike[str]) -> list[dict[str, Any]] | None:

@@ -15,7 +15,7 @@ from sqe_fast.experiment._verify.finding import Finding
 from sqe_fast.experiment._verify.seeds import SeedCheck
 from sqe_fast.experiment.layout import ROWS, seed_of
 from sqe_fast.experiment.report import FOLDER, SETTINGS, read_settings, report_files
-from sqe_fast.experiment.rows import read_experiment
+from sqe_fast.experiment.rows import read_experiment, row_folders
 from sqe_fast.experiment.tables import build_tables
 
 __all__ = ["ExperimentReport", "Finding", "verify_experiment"]
@@ -108,22 +108,21 @@ def _folders(root: Path, seeds: Sequence[int] | None) -> dict[int, tuple[Path, P
     """Return each seed's folder and that of its rows."""
     if not root.is_dir():
         raise InvalidInputError(f"there is no folder {str(root)!r}")
-    found: dict[int, tuple[Path, Path]] = {}
-    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-        seed = seed_of(folder)
-        places = [place for place in (folder / "results", folder) if any(place.glob(f"*{ROWS}"))]
-        begun = (folder / "manifest.json").is_file()
-        if seed is None or not (places or begun):
-            continue
-        if seed in found:
-            raise InvalidInputError(f"two folders are of seed {seed}: {found[seed][0]} and {folder}")
-        found[seed] = (folder, places[0] if places else folder / "results")
+    found = {seed: (path, path / "results") for path in _begun(root) if (seed := seed_of(path)) is not None}
+    for seed, folder in row_folders(root).items():
+        inner = folder / "results"
+        found[seed] = (folder, inner if any(inner.glob(f"*{ROWS}")) else folder)
     if missing := sorted(set(seeds or ()) - set(found)):
         has = ", ".join(map(str, sorted(found))) or "none"
         raise InvalidInputError(f"{str(root)!r} holds nothing of seed {missing[0]}; it has {has}")
     if not any(any(results.glob(f"*{ROWS}")) for _, results in found.values()):
         raise InvalidInputError(f"{str(root)!r} holds no rows (*{ROWS}) of any seed")
     return {seed: found[seed] for seed in sorted(found) if seeds is None or seed in seeds}
+
+
+def _begun(root: Path) -> list[Path]:
+    """Return the folders that `prepare` has begun, with rows or not."""
+    return [path for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()]
 
 
 def _alike(checks: Mapping[int, SeedCheck]) -> Iterator[Finding]:

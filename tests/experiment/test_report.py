@@ -78,9 +78,15 @@ def test_the_command_prints_and_writes(tmp_path, capsys, monkeypatch):
     assert "Threshold sweep" not in out
     assert "15 of 15 tables from 128 rows of 2 seeds" in out
     assert (root / "report/main.csv").is_file()
-    assert main(["experiment", "report", str(root), "--quiet", "--output", str(tmp_path / "out")]) == 0
+    page = (root / "report/index.html").read_bytes()
+    assert b"Recall on the first seed, 42" in page
+    assert (
+        main(["experiment", "report", str(root), "--quiet", "--output", str(tmp_path / "out"), "--no-page"])
+        == 0
+    )
     assert "Recall" not in capsys.readouterr().out
     assert (tmp_path / "out/tables.md").is_file()
+    assert not (tmp_path / "out/index.html").exists()
     assert main(["experiment", "report", str(root), "--table", "mian"]) == 2
     assert "--table must be one of main, multi-seed" in capsys.readouterr().err
     assert main(["experiment", "report", str(tmp_path / "nothing")]) == 2

@@ -59,6 +59,21 @@ def test_rows_of_the_release_add_up(bare):
     assert (told(bare), report.tables, report.rows) == ([], None, 160)
 
 
+def test_runs_with_measured_tokens_lie_beside_the_release(bare):
+    """Under names of their own, in a folder of the same seed; two folders of equal names are refused."""
+    beside = bare / "results_tokenmeasured_500_seed42"
+    beside.mkdir()
+    shutil.copy(
+        bare / "results_500_memory_seed42/proposed_detailed.jsonl",
+        beside / "selective_tokenmeasured500_detailed.jsonl",
+    )
+    assert told(bare) == []
+    assert [len(seed.methods) for seed in read_experiment(bare).seeds] == [8, 8]
+    (beside / "selective_tokenmeasured500_detailed.jsonl").rename(beside / "proposed_detailed.jsonl")
+    with pytest.raises(InvalidInputError, match="two folders hold rows of seed 42"):
+        verify_experiment(bare)
+
+
 def flip_hit(row):
     row["hit@10"] = not row["hit@10"]
 
@@ -152,6 +167,40 @@ def test_any_changed_byte_of_a_real_run_is_found(real, data):
     finally:
         path.write_bytes(before)
     assert not report.ok
+
+
+@MADE
+@given(st.data())
+def test_a_changed_manifest_of_a_run_stops_no_check(real, data):
+    """It holds times and machines, so not every change is wrong; but each is survived."""
+    path = real / "seed42/results/manifest.json"
+    before = path.read_bytes()
+    at = data.draw(st.integers(0, len(before) - 1))
+    path.write_bytes(before[:at] + bytes([data.draw(st.sampled_from(b'0", {}[x'))]) + before[at + 1 :])
+    try:
+        assert verify_experiment(real).rows == 432
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "what"),
+    [
+        (("choices", "methods"), [], "does not say which methods were run"),
+        (("choices", "methods", "Random-Gated-Expansion", "rate"), "half", "rate must be a number"),
+        (("choices", "methods", "Selective-QE", "threshold"), None, "threshold must be a number"),
+        (("complete",), False, "was not completed"),
+    ],
+)
+def test_a_manifest_that_makes_no_sense_is_told(real, path, value, what):
+    file = real / "seed43/results/manifest.json"
+    manifest = json.loads(file.read_text())
+    holder = manifest
+    for step in path[:-1]:
+        holder = holder[step]
+    holder[path[-1]] = value
+    file.write_text(json.dumps(manifest))
+    assert any(one.startswith("seed43/results/manifest.json: ") and what in one for one in told(real))
 
 
 @pytest.mark.parametrize("at", [0, 7, 23])

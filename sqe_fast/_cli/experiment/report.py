@@ -11,6 +11,8 @@ from sqe_fast._cli.options import debug, examples
 
 __all__ = ["report"]
 
+PAGE = "index.html"
+
 EXAMPLES = """\
 Examples:
   sqe-fast experiment report exp/
@@ -29,6 +31,8 @@ Examples:
 @click.option(
     "--table", "only", multiple=True, metavar="NAME", help="Print only this table; may be repeated."
 )
+@click.option("--no-page", is_flag=True, help="Leave out the HTML page.")
+@click.option("--no-probes", is_flag=True, help="Leave the probes' lists out of the page.")
 @click.option("--quiet", is_flag=True, help="Write the files and print no table.")
 @click.option("--k", type=int, help="Depth of recall that gates and paired tests look at.  [default: 5]")
 @click.option("--resamples", type=int, metavar="N", help="Of a bootstrap over all seeds.  [default: 10000]")
@@ -43,13 +47,16 @@ def report(
     seeds: str | None,
     output: Path | None,
     only: tuple[str, ...],
+    no_page: bool,
+    no_probes: bool,
     quiet: bool,
     **numbers: float | None,
 ) -> None:
     """Compute the tables of the SQE paper from the rows of EXPERIMENT, in our layout or the release's.
 
     Every table is written as CSV (full precision) and LaTeX (booktabs), all as one Markdown file, and
-    printed. The same rows give the same bytes. A table that the rows do not suffice for says why.
+    printed; index.html is a page of its own with the tables, the figures and an explorer of the questions.
+    The same rows give the same bytes. A table that the rows do not suffice for says why.
     """
     from sqe_fast._checks import check_choice
     from sqe_fast.experiment.render import show
@@ -64,6 +71,12 @@ def report(
     experiment = read_experiment(root, None if seeds is None else seed_list(seeds))
     folder = root / FOLDER if output is None else output
     tables = write_report(folder, experiment, settings)
+    if not no_page:
+        from sqe_fast.experiment.page import write_page
+
+        page = write_page(folder / PAGE, experiment, tables, probes=not no_probes, settings=settings)
+        for note in page.left_out:
+            click.echo(f"sqe-fast: not on the page: {note}", err=True)
     if not quiet:
         for table in tables:
             if table.name in (only or TABLES):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from sqe_fast._checks import check_number
 from sqe_fast.experiment._rows.write import MODES
 from sqe_fast.experiment._verify.finding import Finding
 from sqe_fast.experiment.rows import MethodRows
@@ -140,6 +141,6 @@ def _gate(rows: MethodRows, seed: int, chosen: Mapping[str, Any] | None) -> list
         draws: list[bool | None] = gate.start()({}, n).tolist()
         return draws
     if rows.method == "Selective-QE" and chosen is not None and chosen.get("signal", "top1") == "top1":
-        threshold = chosen["threshold"]
+        threshold = check_number("threshold", chosen.get("threshold"), -1e30)  # type: ignore[arg-type]
         return [None if math.isnan(top1) else top1 < threshold for top1 in rows.top1.tolist()]
     return [None] * n

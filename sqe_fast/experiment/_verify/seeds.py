@@ -71,6 +71,9 @@ class SeedCheck:
         """Manifests against the folder, and files against the checksums in them."""
         self.prepared = yield from self._manifest(self._folder.manifest, "manifest.json")
         self.run = yield from self._manifest(self._results / "manifest.json", "results/manifest.json")
+        if self.run is not None and not _is_run(self.run):
+            yield Finding("results/manifest.json", "does not say which methods were run, as run writes it")
+            self.run = None
         made_from = self.choices.get("prepared")
         if (
             self.prepared is not None
@@ -124,7 +127,10 @@ class SeedCheck:
 
     def _alone(self) -> Iterator[Finding]:
         for rows in self._parts.values():
-            yield from check_rows(rows, self._file(rows), self._seed, self._chosen(rows.method))
+            try:
+                yield from check_rows(rows, self._file(rows), self._seed, self._chosen(rows.method))
+            except SqeFastError as error:  # a rate or threshold that no gate can have
+                yield Finding("results/manifest.json", f"{rows.method}: {error}")
 
     def _reference(self) -> tuple[str, dict[str, tuple[str, str]]] | None:
         """Return what every file must hold, by query_id: the questions asked, else what most files say."""
@@ -197,7 +203,12 @@ class SeedCheck:
     def _alike(self, name: str, other: str) -> bool:
         """Whether two methods were run with the same numbers of lists and hits."""
         ours, theirs = self._chosen(name) or {}, self._chosen(other) or {}
-        return all(ours[key] == theirs[key] for key in ("k", "depth", "K", "P", "constant") if key in theirs)
+        own = {"file", "gate", "lists"}  # the lists of a question that is not expanded are not all of them
+        told = ours.get("lists") or []
+        lists = told if other == "Always-Expand" else [one for one in told if str(one).startswith("question")]
+        return lists == (theirs.get("lists") or []) and all(
+            ours.get(key) == value for key, value in theirs.items() if key not in own
+        )
 
     def _asked(self) -> Iterator[Finding]:
         """Check that a question has the same best dense score, whichever method asked it."""
@@ -245,3 +256,13 @@ class SeedCheck:
                     yield Finding(
                         where, f"retrieved_ids hold {strange[0]!r}, which the index lacks", query_id
                     )
+
+
+def _is_run(told: Mapping[str, Any]) -> bool:
+    """Whether a manifest has the form that `run` gives it, as far as it is used here."""
+    choices = told.get("choices")
+    methods = choices.get("methods") if isinstance(choices, dict) else None
+    return isinstance(methods, dict) and all(
+        isinstance(one, dict) and isinstance(one.get("file"), str) and isinstance(one.get("k", 1), int)
+        for one in methods.values()
+    )

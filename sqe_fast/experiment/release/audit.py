@@ -12,6 +12,8 @@ from sqe_fast.experiment.release.document import Node, Quantity, UnreadableError
 __all__ = ["TOLERANCE", "Audit", "Problem", "ReleaseReport", "Suspect"]
 
 TOLERANCE = 1e-9
+SHOWN = 3  # numbers of a suspect in a message
+LONGEST = 60  # letters of a value in a message
 
 Key = tuple[str, tuple[str | int, ...]]
 
@@ -25,9 +27,9 @@ class Problem:
     file, path : str
         The number that disagrees.
     declared, recomputed : object
-        What the file says, and what the rest of the release gives.
+        What the file says, and what the rest of the release gives; None where it gives only a condition.
     how : str
-        What the second was computed from.
+        What the second was computed from, or the condition.
     parts : tuple of Node
         Every number that takes part in the check.
     """
@@ -40,21 +42,36 @@ class Problem:
     parts: tuple[Node, ...] = ()
 
     def __str__(self) -> str:
-        return (
-            f"{self.file}: {self.path}: declares {self.declared}; recomputed {self.recomputed} ({self.how})"
+        what = (
+            f"must be {self.how}" if self.recomputed is None else f"recomputed {self.recomputed} ({self.how})"
         )
+        return f"{self.file}: {self.path}: declares {_short(self.declared)}; {what}"
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """Numbers any one of which explains `explains` failed checks; several where they cannot be told apart."""
+    """Numbers any one of which, if wrong, explains some failed checks.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        Those that the fewest other checks confirm stand first.
+    likely : int
+        How many of them, from the first, are confirmed least.
+    explains : int
+        How many failed checks each takes part in.
+    """
 
     nodes: tuple[Node, ...]
+    likely: int
     explains: int
 
     def __str__(self) -> str:
-        places = " or ".join(f"{node.file}: {node.where} = {node.value}" for node in self.nodes)
-        return f"{places} (explains {self.explains} failed check{'s' * (self.explains > 1)})"
+        first = self.nodes[: min(self.likely, SHOWN)]
+        places = " or ".join(f"{node.file}: {node.where} = {_short(node.value)}" for node in first)
+        more = len(self.nodes) - len(first)
+        others = f", or else one of {more} more" if more else ""
+        return f"{places} (explains {self.explains} failed check{'s' * (self.explains > 1)}{others})"
 
 
 @dataclass(frozen=True)
@@ -120,7 +137,9 @@ class Audit:
             yield
         except UnreadableError as error:
             self.checks += 1
-            self.problems.append(Problem(error.file, error.path, "nothing of use", error.why, "missing"))
+            self.problems.append(
+                Problem(error.file, error.path, "nothing of use", None, f"there: {error.why}")
+            )
 
     def equal(self, declared: Node, recomputed: Quantity | float, how: str) -> None:
         """Hold a number to 1e-9 of what it must be."""
@@ -152,14 +171,14 @@ class Audit:
         """Hold a number to what a resampling of our own gives, within its sampling error."""
         number, parts = _split(value)
         near = abs(declared.number - number) <= within
-        self._record(near, declared, f"{number} ± {within:.2g}", how, parts, self.bounded)
+        self._record(near, declared, f"{number:.6g} ± {within:.2g}", how, parts, self.bounded)
 
     def holds(self, condition: bool, declared: Node, how: str, parts: tuple[Node, ...] = ()) -> None:
         """Note whether something is true of a value."""
-        self._record(condition, declared, "otherwise", how, parts, self.bounded)
+        self._record(condition, declared, None, how, parts, self.bounded)
 
     def suspects(self) -> tuple[Suspect, ...]:
-        """Cover the problems by the fewest numbers: greedily, the one in most problems and fewest passes."""
+        """Cover the problems by the fewest numbers, greedily: in most problems, least confirmed first."""
         left = [problem for problem in self.problems if problem.parts]
         found = []
         while left:
@@ -169,10 +188,12 @@ class Audit:
                 unique = {part.key: part for part in problem.parts}
                 nodes |= unique
                 hits.update(unique.keys())
-            passes = {key: self.pinned[key] + self.bounded[key] for key in hits}
-            best = min((-hits[key], passes[key]) for key in hits)
-            chosen = [key for key in hits if (-hits[key], passes[key]) == best]
-            found.append(Suspect(tuple(nodes[key] for key in chosen), hits[chosen[0]]))
+            most = max(hits.values())
+            chosen = [key for key in hits if hits[key] == most]
+            passes = {key: self.pinned[key] + self.bounded[key] for key in chosen}
+            chosen.sort(key=passes.__getitem__)
+            likely = sum(passes[key] == passes[chosen[0]] for key in chosen)
+            found.append(Suspect(tuple(nodes[key] for key in chosen), likely, most))
             left = [problem for problem in left if chosen[0] not in {part.key for part in problem.parts}]
         return tuple(found)
 
@@ -192,6 +213,11 @@ class Audit:
                 declared.file, declared.where, declared.value, recomputed, how, (declared, *parts)
             )
             self.problems.append(problem)
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 
 
 def _split(value: Quantity | float) -> tuple[float, tuple[Node, ...]]:

@@ -19,6 +19,7 @@ from sqe_fast.experiment.release.grids import (
     check_extremes,
     check_steady,
     keyed,
+    placed,
     ranked,
 )
 from sqe_fast.experiment.release.multiseed import check_interval
@@ -196,7 +197,7 @@ def _check_features(audit: Audit, release: Release, known: LeftOut, variants: Ro
     gates = [(policy, t) for policy, thresholds in FEATURE_POLICIES.items() for t in thresholds]
     for seed, report in by_seed(audit, document["seed_reports"], release.seeds).items():
         with audit.section():
-            rows = keyed(audit, report["candidate_grid"], gates)
+            rows = placed(audit, report["candidate_grid"], gates)
             _check_candidates(audit, release, seed, rows)
             for (policy, threshold), row in rows.items():
                 within = row["train_expansion_rate"].number <= MAX_EXPANSION_RATE

@@ -8,7 +8,7 @@ for two gates A and B, hits(A or B) + hits(A and B) = hits(A) + hits(B).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_steady",
     "keyed",
     "left_out",
+    "placed",
     "ranked",
 ]
 
@@ -34,8 +35,19 @@ TOP1 = "cross_seed_top1_gate"
 VARIANT = "cross_seed_gate_variant"
 
 
+def placed(audit: Audit, grid: Node, gates: Sequence[Gate]) -> dict[Gate, Node]:
+    """Return the candidates of a grid in the protocol's order by policy and threshold, by their places."""
+    audit.holds(len(grid) == len(gates), grid, f"all {len(gates)} candidates of the protocol")
+    found = dict(zip(gates, grid, strict=False))
+    for (policy, threshold), row in found.items():
+        if "policy" in row:
+            audit.holds(row["policy"].value == policy, row["policy"], f"{policy}, by its place in the grid")
+        audit.equal(row["threshold"], threshold, "its place in the protocol's grid")
+    return found
+
+
 def keyed(audit: Audit, grid: Node, gates: Iterable[Gate]) -> dict[Gate, Node]:
-    """Return the candidates of a grid by policy and threshold, after checking that all are there once."""
+    """Return the candidates of a grid in any order, after checking that all are there once."""
     wanted = set(gates)
     found: dict[Gate, Node] = {}
     for row in grid:
@@ -115,7 +127,7 @@ def left_out(audit: Audit, release: Release) -> LeftOut:
         wanted = [gate for gate in gates if name == VARIANT or gate[0] == VARIANT_POLICIES[0]]
         reports = release[f"results_gate_calibration/{name}.json"]["seed_reports"]
         for seed, report in by_seed(audit, reports, release.seeds, "test_seed").items():
-            by_policy[seed] = keyed(audit, report["candidate_grid"], wanted)
+            by_policy[seed] = placed(audit, report["candidate_grid"], wanted)
             check_steady(audit, by_policy[seed])
     for seed, rows in grids[VARIANT].items():
         check_additive(audit, rows)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sqe_fast.errors import RecordError
+from sqe_fast.experiment.layout import ROWS
 from sqe_fast.experiment.release.audit import Audit, ReleaseReport
 from sqe_fast.experiment.release.crossseed import check_cross_seed
 from sqe_fast.experiment.release.document import Node
@@ -19,7 +20,9 @@ from sqe_fast.experiment.release.gates import check_gates
 from sqe_fast.experiment.release.grids import LeftOut, left_out
 from sqe_fast.experiment.release.multiseed import check_multiseed
 from sqe_fast.experiment.release.paper import check_audit, check_full_report, check_measured, check_repeated
+from sqe_fast.experiment.release.rows import check_against_rows
 from sqe_fast.experiment.release.seeds import Release, check_seeds
+from sqe_fast.experiment.rows import Experiment, read_experiment
 
 __all__ = ["read_release", "verify_documents", "verify_release"]
 
@@ -49,6 +52,8 @@ TABLES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+WITH_ROWS = "recomputed from the per-query rows that are at hand, as far as no random numbers are in it"
+
 
 def read_release(root: str | PathLike[str]) -> dict[str, Any]:
     """Read every JSON file of a release, by its path in it.
@@ -77,7 +82,8 @@ def verify_release(root: str | PathLike[str]) -> ReleaseReport:
     ----------
     root : path
         A folder as the release has it: ``results_500_memory_seed42``, ``results_multiseed``,
-        ``results_gate_calibration``, ``results_tokenmeasured_500_seed42``, ``human_audit``.
+        ``results_gate_calibration``, ``results_tokenmeasured_500_seed42``, ``human_audit``. Where its
+        per-query rows lie beside the summaries (``*_detailed.jsonl``), they are held against each other too.
 
     Returns
     -------
@@ -88,11 +94,13 @@ def verify_release(root: str | PathLike[str]) -> ReleaseReport:
     RecordError
         As `read_release`. A missing file or key inside a release is a problem in the report instead.
     """
-    return verify_documents(read_release(root))
+    documents = read_release(root)
+    rows = next(Path(root).glob(f"*/*{ROWS}"), None)
+    return verify_documents(documents, None if rows is None else read_experiment(root))
 
 
-def verify_documents(documents: Mapping[str, Any]) -> ReleaseReport:
-    """Check a release given as parsed JSON by path; see `verify_release`."""
+def verify_documents(documents: Mapping[str, Any], experiment: Experiment | None = None) -> ReleaseReport:
+    """Check a release given as parsed JSON by path, with its rows if they are at hand."""
     nodes = {file: Node(file, value) for file, value in documents.items()}
     folders = _folders(documents)
     release = Release(nodes, folders, _questions(nodes, folders))
@@ -112,6 +120,8 @@ def verify_documents(documents: Mapping[str, Any]) -> ReleaseReport:
         check_repeated(audit, release)
     with audit.section():
         check_audit(audit, release)
+    if experiment is not None:
+        check_against_rows(audit, release, experiment)
     numbers = [node for document in nodes.values() for node in document.numbers()]
     pinned = tuple(node for node in numbers if node.key in audit.pinned)
     others = [node for node in numbers if node.key not in audit.pinned]
@@ -125,7 +135,7 @@ def verify_documents(documents: Mapping[str, Any]) -> ReleaseReport:
         files=len(nodes),
         pinned_nodes=pinned,
         free=free,
-        tables=TABLES,
+        tables=TABLES if experiment is None else MappingProxyType(dict.fromkeys(TABLES, WITH_ROWS)),
     )
 
 
