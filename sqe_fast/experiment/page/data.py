@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -84,14 +85,15 @@ def choose_parts(
     return [parts[name] for parts in by_seed for name in taken if name in parts], left_out
 
 
-class _Ids:
-    """The table of ids: an id gets the next place when it is first seen."""
+class _Ids(dict[str, int]):
+    """The table of ids: an id gets the next place when it is first asked for."""
 
-    def __init__(self) -> None:
-        self.places: dict[str, int] = {}
+    def __missing__(self, name: str) -> int:
+        place = self[name] = len(self)
+        return place
 
-    def __call__(self, ids: Iterable[str]) -> list[int]:
-        return [self.places.setdefault(name, len(self.places)) for name in ids]
+    def of(self, names: Iterable[str]) -> list[int]:
+        return list(map(self.__getitem__, names))
 
 
 def seed_parts(
@@ -108,7 +110,7 @@ def seed_parts(
         Gives the texts of the ids that are shown.
     """
     ids = _Ids()
-    targets = ids(rows.targets)
+    targets = ids.of(rows.targets)
     methods = [_method(found, ids) for found in rows.methods.values()]
     asked = {row["query_id"]: row for row in probes or ()}
     kept = [asked.get(name) for name in rows.query_ids]
@@ -119,23 +121,21 @@ def seed_parts(
         lists = [_by_name(row, names) for row in kept]
         found["lists"] = {
             "names": names,
-            "ids": [[part and ids(part["ids"]) for part in parts] for parts in lists],
+            "ids": [[part and ids.of(part["ids"]) for part in parts] for parts in lists],
             "ranks": [[part and (part.get("target_rank") or 0) for part in parts] for parts in lists],
         }
-        found["scores"] = [[part and _rounded(part["scores"]) for part in parts] for parts in lists]
+        scores = iter(
+            _rounded([None if part is None else part["scores"] for parts in lists for part in parts])
+        )
+        found["scores"] = [list(islice(scores, len(names))) for _ in lists]
     if texts is not None:
-        known = texts(rows.seed, list(ids.places))
-        goal = set(rows.targets)
-        found["targets"] = {
-            str(ids.places[name]): known[name] for name in ids.places if name in goal & set(known)
-        }
-        found["documents"] = {
-            str(place): known[name][:SNIPPET] + ("…" if len(known[name]) > SNIPPET else "")
-            for name, place in ids.places.items()
-            if name in known and name not in goal
-        }
+        known = texts(rows.seed, list(ids))
+        goals = set(rows.targets)
+        told = [(name, str(place), known[name]) for name, place in ids.items() if name in known]
+        found["targets"] = {place: text for name, place, text in told if name in goals}
+        found["documents"] = {place: _beginning(text) for name, place, text in told if name not in goals}
     found["rows"] = {
-        "ids": list(ids.places),
+        "ids": list(ids),
         "queries": [list(pair) for pair in zip(rows.query_ids, rows.queries, strict=True)],
         "targets": targets,
         "signals": _signals(rows),
@@ -146,31 +146,36 @@ def seed_parts(
 
 def _method(rows: MethodRows, ids: _Ids) -> dict[str, Any]:
     tokens = rows.prompt_tokens + rows.completion_tokens
+    lists = [tuple(row.get("lists") or ()) for row in rows.raw]
+    combinations = list(dict.fromkeys(lists))  # few: those of expanded questions, of others, of what failed
     return {
         "name": rows.method,
-        "ids": [ids(found) for found in rows.retrieved],
+        "ids": [ids.of(found) for found in rows.retrieved],
         "ranks": rows.rank.tolist(),
         "expanded": rows.expanded.astype(int).tolist(),
         "calls": rows.calls.tolist(),
         "tokens": tokens.tolist(),
-        "seconds": [_round(value, 3) for value in rows.seconds.tolist()],
-        "scores": [_rounded(row.get("scores") or ()) for row in rows.raw],
+        "seconds": _rounded([rows.seconds.tolist()], 3)[0],
+        "scores": _rounded([row.get("scores") or [] for row in rows.raw]),
         "fused": [(row.get("meta") or {}).get("n_ranked_lists_fused") for row in rows.raw],
+        "combinations": [list(names) for names in combinations],
+        "took": [combinations.index(names) for names in lists],
+        "refused": {str(i): dict(row["refused"]) for i, row in enumerate(rows.raw) if row.get("refused")},
         "problems": {str(i): row["problem"] for i, row in enumerate(rows.raw) if row.get("problem")},
     }
 
 
-def _signals(rows: SeedRows) -> dict[str, list[float | None]]:
+def _signals(rows: SeedRows) -> dict[str, list[float | None] | None]:
     """Return the signals of every question: those of the gated method first, then what others saw besides."""
     order = sorted(rows.methods.values(), key=lambda found: found.method != "Selective-QE")
-    signals: dict[str, list[float | None]] = {}
+    signals: dict[str, list[float | None] | None] = {}
     for found in order:
         columns = dict(found.signals)
         if "top1" not in columns:
             columns["top1"] = found.top1
         for name, values in columns.items():
             if name not in signals and np.isfinite(values).any():
-                signals[name] = [_round(value, 4) for value in values.tolist()]
+                signals[name] = _rounded([values.tolist()])[0]
     return signals
 
 
@@ -185,13 +190,17 @@ def _by_name(row: Mapping[str, Any] | None, names: Sequence[str]) -> list[Mappin
     return [parts.get(name) for name in names]
 
 
-def _rounded(values: Iterable[float | None]) -> list[float | None]:
-    return [None if value is None else _round(value, 4) for value in values]
+def _beginning(text: str) -> str:
+    return text[:SNIPPET] + "…" if len(text) > SNIPPET else text
 
 
-def _round(value: float, digits: int) -> float | None:
-    """Return a finite value rounded, a whole one without its point (which saves two bytes), else None."""
-    if not math.isfinite(value):
-        return None
-    short = round(value, digits)
-    return int(short) if short == int(short) else short
+def _rounded(
+    lists: Sequence[Sequence[float | None] | None], digits: int = 4
+) -> list[list[float | None] | None]:
+    """Return many lists with their values rounded, all in one pass; what is not finite becomes None."""
+    flat = np.array([value for values in lists for value in values or ()], np.float64).round(digits)
+    short: list[float | None] = flat.tolist()
+    if not np.isfinite(flat).all():
+        short = [value if value is not None and math.isfinite(value) else None for value in short]
+    left = iter(short)
+    return [None if values is None else list(islice(left, len(values))) for values in lists]

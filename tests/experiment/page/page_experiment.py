@@ -105,6 +105,8 @@ def write_seed(folder, seed, n, pool=5000, documents=None):
                             },
                             "scores": [round(1 / (61 + rank), 6) for rank in range(len(ids))],
                             "signals": {"top1": top1, "margin": abs(float(random.normal(0, 0.02)))},
+                            "lists": [LISTS[place] for place in USES[way]],
+                            "refused": {"trace 2": "top1 0.41 < 0.5"} if i == 2 and way in CALLS else {},
                             "problem": "traces: time-out" if i == 1 and way in CALLS else None,
                         }
                     )
@@ -150,7 +152,9 @@ def make_experiment(folder, seeds=(42, 43), n=40):
 
 def texts_of(seed, ids):
     """Give each id a text, as a store would."""
-    return {
-        name: f"{name} of seed {seed}\n{step_text(np.random.default_rng(int(name[3:]) + seed))}"
-        for name in ids
-    }
+    found = {}
+    for name in ids:
+        turn = int(name[3:]) + seed
+        told = " ".join(WORDS[(turn + i * i) % len(WORDS)] for i in range(80))
+        found[name] = f"{name} of seed {seed}\n[THOUGHT] {told}\n[ACTION] bash: ls\n[OBSERVATION] nothing"
+    return found

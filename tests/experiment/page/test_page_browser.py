@@ -52,6 +52,12 @@ return [...document.querySelectorAll("main *, header *")].filter((e) => {
 }).map((e) => `${e.tagName}#${e.id}.${e.className}: ${e.scrollWidth} > ${e.clientWidth}`);
 """
 
+CHOICES = {
+    42: [("Selective-QE", 5), ("Always-Expand", 1)],
+    43: [("BM25-Only", 10)],
+    44: [("Random-Gated-Expansion", 5)],
+}
+
 
 def overlap(a, b):
     across = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
@@ -89,7 +95,7 @@ def shown_count(chrome):
 
 
 def no_complaints(chrome):
-    assert [entry for entry in chrome.get_log("browser") if entry["level"] != "INFO"] == []
+    assert [entry for entry in chrome.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")] == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -193,7 +199,7 @@ def test_the_explorer_filters_like_the_rows(look, example_page, drawn_experiment
     chrome = look(example_page.path)
     for seed in drawn_experiment.seeds:
         select(chrome, "seed", str(seed.seed))
-        for name, cut in (("Selective-QE", 5), ("Always-Expand", 1), ("BM25-Only", 10)):
+        for name, cut in CHOICES[seed.seed]:
             select(chrome, "method", name)
             select(chrome, "cut", str(cut))
             rows, dense = seed.methods[name], seed.methods["Dense-Only"].hit(cut)
@@ -257,6 +263,18 @@ def test_the_explorer_finds_words_and_shows_a_question(look, example_page, drawn
     box.send_keys("no such words")
     assert one(chrome, "#x-count").text == "No question fits."
     no_complaints(chrome)
+
+
+def test_an_answer_tells_its_lists_what_was_refused_and_what_failed(look, example_page):
+    chrome = look(example_page.path, fragment="#question=42/q0002")
+    card = next(card for card in css(chrome, ".card") if card.text.startswith("HyDE-Traces-Only"))
+    assert "Refused: trace 2 (top1 0.41 < 0.5)" in card.text
+    lists = card.find_element("css selector", "details")
+    chrome.execute_script("arguments[0].open = true", lists)
+    assert "question dense, trace 1 dense, trace 1 bm25, trace 2 dense, trace 2 bm25" in lists.text
+    chrome = look(example_page.path, fragment="#question=42/q0001")
+    card = next(card for card in css(chrome, ".card") if card.text.startswith("Always-Expand"))
+    assert "traces: time-out" in card.text
 
 
 def test_an_address_opens_its_question_and_a_broken_one_does_no_harm(look, example_page, drawn_experiment):

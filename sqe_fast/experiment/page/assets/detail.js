@@ -59,7 +59,11 @@ function answerCard(seed, i, method, target, cut) {
     method.calls[i] ? `${method.calls[i]} call${method.calls[i] === 1 ? "" : "s"}, ${shown(method.tokens[i])} tokens` : null,
     method.seconds[i] === null ? null : `${shown(method.seconds[i], 2)} s`,
   ].filter(Boolean).join(" · ");
+  const took = method.combinations[method.took[i]];
+  const refused = Object.entries(method.refused[i] ?? {}).map(([name, why]) => `${name} (${why})`);
   return make("section", { class: "card" }, make("h4", {}, method.name), make("p", {}, told),
+    took.length > 1 ? make("details", {}, make("summary", {}, "Lists that took part"), took.join(", ")) : null,
+    refused.length ? make("p", {}, `Refused: ${refused.join("; ")}`) : null,
     method.problems[i] ? make("p", { class: "hurt" }, method.problems[i]) : null,
     hits(seed, method.ids[i], method.scores[i], target, cut));
 }
