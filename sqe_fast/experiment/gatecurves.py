@@ -23,7 +23,7 @@ from sqe_fast.gate.study import (
 )
 from sqe_fast.gate.study.outcomes import Floats
 
-__all__ = ["AGAINST", "NEEDY_ABOVE", "curve_table", "gate_table", "signal_scores"]
+__all__ = ["AGAINST", "NEEDY_ABOVE", "curve_table", "gate_table", "held_table", "signal_scores"]
 
 AGAINST = "top1"
 """The gate that others are compared with: the paper's."""
@@ -135,6 +135,26 @@ def gate_table(
             "gates lie. Area is the mean recall over all budgets. AUC of difficulty: telling what the base "
             "misses; AUC of gain: telling what expansion helps.",
         ),
+    )
+
+
+def held_table(held: Mapping[str, Held], *, at: int = 5, name: str = "held") -> Table:
+    """Return what gates reach on questions that they were not fitted on, best first."""
+    rows = [
+        (gate, out.share, out.recall, out.against_random.mean, _interval(out)) for gate, out in held.items()
+    ]
+    rows.sort(key=lambda row: -row[2])
+    return Table(
+        name,
+        "The same out of fold, thresholds set on other questions",
+        (
+            Column("gate", "Gate"),
+            Column("share", "Expanded", "percent"),
+            Column("recall", f"R@{at}", "percent"),
+            Column("random", "less random", "points"),
+            Column("interval", "95%", "interval"),
+        ),
+        tuple(rows),
     )
 
 
