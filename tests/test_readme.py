@@ -136,6 +136,33 @@ def test_the_engine_example_runs(folder):
     assert sorted(names["batches"]) == ["Dense-Only", "Hybrid-RRF", "Selective-QE"]
 
 
+@pytest.mark.slow
+def test_ours_runs(sh, folder):
+    need(*MODELS, "sklearn")
+    from sqe_fast.encode import Encoder
+    from sqe_fast.engine import Engine
+    from sqe_fast.generate import make_generator
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    with MemoryStore.create("memory", encoder=Encoder.load("minilm")) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        engine = Engine(store, generator=make_generator("recorded:expansions.jsonl"))
+        names = {"engine": engine, "questions": [json.loads(line)["query"] for line in lines]}
+        exec(block("Ours: sqe+", "python"), names)
+    assert names["batch"].gated.mean() == pytest.approx(0.45, abs=0.1)
+    assert names["free"].usage.total_tokens == 0
+    search, curve, fit, gated = block("Ours: sqe+", "sh").splitlines()
+    sh(search)
+    assert len((folder / "found.jsonl").read_text().splitlines()) == len(lines)
+    assert "Gates that expand 48% of the questions" in sh(curve)
+    assert (folder / "curves.svg").read_text().startswith("<svg")
+    assert "out of fold" in sh(fit)
+    assert len(sh(gated).splitlines()) > len(lines)
+
+
 def test_the_gates_example_runs(folder):
     need("faiss", "sklearn")
     from oracles.small import TextEncoder

@@ -145,9 +145,7 @@ def test_the_scale_of_an_encoder_changes_nothing(shared_data, answers):
 
 def test_another_tokenizer_is_searched_with_a_warning(dev):
     engine = dev.engine("whitespace")
-    with pytest.warns(
-        UserWarning, match=r"sqe\+ was chosen for stores with the tokenizer 'code'; this one"
-    ):
+    with pytest.warns(UserWarning, match=r"sqe\+ was chosen for stores with the tokenizer 'code'; this one"):
         batch = engine.search(dev.questions[:20], "sqe+")
     assert all(len(ids) == 5 for ids in batch.ids)
     with warnings.catch_warnings():
