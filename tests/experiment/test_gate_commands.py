@@ -145,6 +145,20 @@ def test_a_gate_is_fitted_on_one_set_and_judged_on_another(run, many, tmp_path, 
     assert "gate" in out
 
 
+def test_other_seeds_of_one_experiment_judge(run, many, tmp_path):
+    (many[1] / "seed43").rename(many[0] / "seed43")
+    fit = ("gate", "fit", many[0], "--by", "spread", "--out", tmp_path / "gate.json")
+    code, out, err = run(*fit, "--seeds", 42, "--judge", many[0], "--judge-seeds", 43)
+    assert code == 0, err
+    assert "240" not in out
+    code, out, _ = run(*fit, "--seeds", 42, "--judge", many[0])
+    assert code == 0
+    assert "240" in out
+    code, _, err = run(*fit, "--judge", many[0], "--judge-seeds", 50)
+    assert code == 2
+    assert "holds no rows of seed 50; it has 42, 43" in err
+
+
 def test_a_fitted_threshold_expands_its_share():
     from sqe_fast.gate.study import Outcomes
 
