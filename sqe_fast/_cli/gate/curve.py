@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["curve"]
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-SHOWN = 6  # lines of a figure that can still be told apart
 
 EXAMPLES = """\
 Examples:
@@ -151,24 +150,20 @@ def _draw(
     html: Path | None,
 ) -> None:
     """Draw the best gates, and the paper's."""
-    import numpy as np
-
-    from sqe_fast.experiment.gatecurves import AGAINST
+    from sqe_fast.experiment.gatecurves import figure_curves
+    from sqe_fast.experiment.page import write_page
     from sqe_fast.experiment.page.figures import gate_curves
-    from sqe_fast.gate.study import oracle_curve, random_band, score_curve
 
-    shown = [name for place, name in enumerate(best) if place < SHOWN or name == AGAINST]
-    budget = np.linspace(0, 1, 51)
-    band = random_band(outcomes, budget, axis)
-    lines = {name: score_curve(outcomes, best[name], axis).at(budget) for name in shown}
-    oracle = oracle_curve(outcomes, axis).at(budget)
+    curves = figure_curves(outcomes, best, axis, at=given.at)
     if svg is not None:
         drawn = gate_curves(
-            budget, lines, random=(band.low, band.high), oracle=oracle, axis=axis, cut=given.at
+            curves.budget,
+            curves.gates,
+            random=curves.random,
+            oracle=curves.oracle,
+            axis=axis,
+            cut=given.at,
         )
         svg.write_text(drawn, encoding="utf-8")
     if html is not None:
-        from sqe_fast.experiment.page import GateCurves, write_page
-
-        curves = GateCurves(budget, lines, (band.low, band.high), oracle, axis, given.at)
         write_page(html, given.experiment(), [table], probes=False, curves=curves, title="Gates")
