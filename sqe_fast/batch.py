@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqe_fast.errors import InvalidInputError
-from sqe_fast.gate.accept import PROBE_KINDS
+from sqe_fast.gate.probe_signals import PROBE_KINDS
 from sqe_fast.hits import Hits
 from sqe_fast.methods import Method, probe_name
 from sqe_fast.usage import Usage

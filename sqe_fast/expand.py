@@ -97,6 +97,7 @@ class Expander:
         joint: bool = False,
         trace_end: Literal["model", "step", "blank"] = "model",
         observation_lines: int | None = None,
+        brief: bool = False,
         count_cached: bool = False,
     ) -> None:
         """Set what is asked for.
@@ -121,6 +122,9 @@ class Expander:
             is behind; for joint answers this is "step").
         observation_lines
             Ask for observations of so many lines at most, and keep no more. None: as they come.
+        brief
+            Ask for traces, alone or jointly, in few words: the instruction is most of a prompt, and here less
+            than half as long. How well a model follows it is for that model to show.
         count_cached
             Let what the cache answers cost what it did when it was made, as the tables of an experiment need
             after a run that was taken up again; `Expansion.cached` still tells that nothing was paid.
@@ -138,9 +142,11 @@ class Expander:
             check_number("paraphrase_temperature", paraphrase_temperature, 0, 10),
         )
         self._max_new_tokens = check_int("max_new_tokens", max_new_tokens, 1)
-        if not isinstance(joint, bool):
-            raise InvalidTypeError(f"joint must be a bool; got {type(joint).__name__}")
+        for name, value in (("joint", joint), ("brief", brief)):
+            if not isinstance(value, bool):
+                raise InvalidTypeError(f"{name} must be a bool; got {type(value).__name__}")
         self.joint = joint
+        self._brief = brief
         self._end = check_choice("trace_end", trace_end, tuple(STEP_END))
         self._lines = (
             None if observation_lines is None else check_int("observation_lines", observation_lines, 1)
@@ -206,7 +212,7 @@ class Expander:
         """Return (cache key, request) for traces, for paraphrases and for both; None: not wanted."""
         trace, paraphrase = self._temperatures
         limit, seed = self._max_new_tokens, self._seed
-        form = Form(after, self._end, self._lines)
+        form = Form(after, self._end, self._lines, self._brief)
         both = self.joint and K > 0 and P > 0
         requests = (
             trace_request(question, K, trace, limit, seed, form) if K and not both else None,

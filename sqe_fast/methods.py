@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sqe_fast._checks import check_choice, check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.fusion import MAX_WEIGHT
-from sqe_fast.gate.accept import PROBE_KINDS, Accept
+from sqe_fast.gate.accept import Accept
 from sqe_fast.gate.gates import (
     AlwaysGate,
     Gate,
@@ -22,6 +22,7 @@ from sqe_fast.gate.gates import (
     ThresholdGate,
 )
 from sqe_fast.gate.list_signals import LIST_SIGNALS
+from sqe_fast.gate.probe_signals import PROBE_KINDS
 from sqe_fast.gate.signals import SIGNALS
 
 __all__ = ["FUSIONS", "METHODS", "PLUS", "Method", "Source", "Stage", "get_method", "probe_name"]

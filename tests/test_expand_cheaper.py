@@ -225,6 +225,26 @@ def test_the_prompt_says_what_is_wanted():
     assert joint_request("q", (1, 2), 0.8, 256, None, form).stop == STEP_END["step"]
 
 
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_brief_prompt_asks_for_the_same(joint):
+    full, brief = Model(STEP), Model(STEP)
+    for model in (full, brief):
+        settings = {"brief": model is brief, "observation_lines": 2, "trace_end": "blank"}
+        Expander(model, K=1, P=2 if joint else 0, joint=joint, **settings).expand(["Where is it?"])
+    long, short = (model.requests[0].messages[0].content for model in (full, brief))
+    for part in (
+        "[THOUGHT]",
+        "[ACTION]",
+        "[OBSERVATION] at most 2 lines",
+        "150 words",
+        "\n\nQuestion: Where is it?",
+    ):
+        assert part in long
+        assert part in short
+    assert len(short.split()) < len(long.split()) / 2
+    assert full.requests[0].stop == brief.requests[0].stop
+
+
 # -- samples after samples -------------------------------------------------------------------------
 
 
@@ -250,6 +270,7 @@ def test_a_seed_moves_on_with_the_samples():
     ("settings", "error", "message"),
     [
         ({"joint": 1}, InvalidTypeError, "joint must be a bool; got int"),
+        ({"brief": "yes"}, InvalidTypeError, "brief must be a bool; got str"),
         ({"trace_end": "soon"}, InvalidInputError, "trace_end must be one of model, step, blank; got 'soon'"),
         ({"observation_lines": 0}, InvalidInputError, "observation_lines must be from 1"),
     ],

@@ -195,6 +195,29 @@ def test_the_gates_example_runs(folder):
     assert 0 < names["budget"].run.spent <= 20_000
 
 
+def test_the_acceptance_example_runs(folder):
+    need("faiss")
+    from oracles.small import TextEncoder
+
+    from sqe_fast.engine import Engine
+    from sqe_fast.generate import make_generator
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line)["query"] for line in lines]
+    generator = make_generator("recorded:expansions.jsonl")
+    with MemoryStore.create("memory", encoder=TextEncoder()) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        names = {"Engine": Engine, "store": store, "generator": generator, "questions": questions}
+        names["engine"] = Engine(store, generator=generator)
+        exec(block("Expansion that cannot hurt", "python"), names)
+    assert any(names["batch"].refused)
+    assert set(names["lean"].steps) <= {1, 2}
+    assert (names["both"].usage.calls == 1).all()
+
+
 def test_the_tables_example_runs(sh, folder):
     need("numpy", "click", "rich")
     write(folder / "experiment", made_up(n=12))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sqe_fast._engine.lists import wide
 from sqe_fast._engine.table import Table
-from sqe_fast.gate.accept import PROBE_KINDS, Accept, judge
+from sqe_fast.gate.accept import Accept, judge
+from sqe_fast.gate.probe_signals import PROBE_KINDS
 from sqe_fast.hits import Hits
 from sqe_fast.methods import probe_name
 
@@ -91,7 +92,7 @@ def judge_probes(
 
 
 class _Evidence:
-    """See `sqe_fast.gate.accept.ProbeEvidence`."""
+    """See `sqe_fast.gate.probe_signals.ProbeEvidence`."""
 
     def __init__(
         self,

@@ -92,7 +92,7 @@ def cut_trace(trace: str, stop: Sequence[str] = (), lines: int | None = None) ->
     start = text.find(_MARKS[-1])
     if lines is not None and start >= 0:
         text = text[:start] + "\n".join(text[start:].split("\n")[:lines])
-    return text.rstrip()
+    return trace if text == trace else text.rstrip()
 
 
 def parse_joint(answer: str, K: int, P: int) -> tuple[list[str], list[str]]:

@@ -33,6 +33,30 @@ since the step will be looked up by them. Keep it under 150 words. Write the ste
 
 Question: {question}"""
 
+_TRACE_BRIEF = """\
+Imagine one past step of a coding agent that answers the question, in this form:
+
+[THOUGHT] why
+[ACTION] tool: command
+[OBSERVATION] a few lines of output
+
+Invent plausible names of files, functions and errors. Write the step alone, in under 150 words.
+
+Question: {question}"""
+
+_JOINT_BRIEF = """\
+A question asks about past steps of a coding agent. First say it in {wish}, as a numbered list, with \
+technical terms that it does not use. Then write {steps} that would answer it, with plausible names of \
+files, functions and errors, under 150 words a step. Nothing else.
+
+1. first wording{more}
+
+[THOUGHT] why
+[ACTION] tool: command
+[OBSERVATION] {lines}
+
+Question: {question}"""
+
 _FEW = "a few lines of output"
 _ALONE = "Write the step alone"
 _NO_BLANKS = "Leave no line empty. "
@@ -84,11 +108,14 @@ class Form:
         A name of `STEP_END`.
     lines : int or None
         Most lines of an observation; None: a few.
+    brief : bool
+        Ask in few words.
     """
 
     after: int = 0
     end: str = "model"
     lines: int | None = None
+    brief: bool = False
 
     @property
     def output(self) -> str:
@@ -112,7 +139,7 @@ def trace_request(
 ) -> Request:
     """Ask for `count` hypothetical traces as samples of one prompt."""
     form = form or Form()
-    text = _TRACE.replace(_FEW, form.output)
+    text = (_TRACE_BRIEF if form.brief else _TRACE).replace(_FEW, form.output)
     if form.end == "blank":
         text = text.replace(_ALONE, _NO_BLANKS + _ALONE)
     return Request(
@@ -143,7 +170,7 @@ def joint_request(
     """
     form = form or Form()
     K, P = count
-    text = _JOINT.format(
+    text = (_JOINT_BRIEF if form.brief else _JOINT).format(
         question=question,
         lines=form.output,
         wish=_wish(P),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqe_fast.gate.accept import PROBE_SIGNALS, Accept, Rule
+from sqe_fast.gate.accept import Accept, Rule
 from sqe_fast.gate.gates import (
     AlwaysGate,
     Asking,
@@ -19,6 +19,7 @@ from sqe_fast.gate.gates import (
     TokenBudgetGate,
 )
 from sqe_fast.gate.learned import GainModel, fit_gain
+from sqe_fast.gate.probe_signals import PROBE_SIGNALS
 from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS, Corpus, Evidence, Signal, compute_signals
 
 __all__ = [

@@ -151,6 +151,32 @@ def test_trec_refuses_an_id_with_white_space(tmp_path, run):
     assert "the id 'my note' holds white space" in err
 
 
+def test_fusion_acceptance_and_joint_answers(worded, questions, generator, run):
+    arguments = ["--queries", questions, "--method", "always", "--json", *generator]
+    rows = lines_of(
+        run("search", worded, *arguments, "--fusion", "zscore", "--accept", "top1 >= question")[1]
+    )
+    seen = 0
+    for row in rows[:-1]:
+        values = row["evidence"]["top1 >= question + 0"]
+        low = [probe for probe, value in values.items() if value < 0]
+        seen += len(low)
+        assert list(row["refused"]) == low
+        assert not any(name.startswith(probe) for name in row["lists"] for probe in low)
+        assert row["weights"] == [1] * len(row["lists"])
+        assert (row["llm_calls"], row["steps"]) == (2, 1)
+    assert 0 < seen < 4 * 11
+    joint = lines_of(run("search", worded, *arguments, "--joint")[1])
+    assert [row["llm_calls"] for row in joint[:-1]] == [1] * 11
+    apart = lines_of(run("search", worded, *arguments)[1])
+    assert [row["hits"] for row in joint] == [row["hits"] for row in apart]
+    _, out, _ = run("search", worded, QUESTIONS[0], "--method", "always", "--accept", "top1 >= 2", *generator)
+    assert "note: trace 1 refused: top1" in out
+    code, _, err = run("search", worded, QUESTIONS[0], "--method", "always", "--accept", "top1", *generator)
+    assert code == 2
+    assert "a rule must read as" in err
+
+
 def test_parquet(worded, questions, generator, tmp_path, run):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "out.parquet"
@@ -161,6 +187,7 @@ def test_parquet(worded, questions, generator, tmp_path, run):
     assert rows[0]["method"] == "Selective-QE"
     assert len(rows[0]["ids"]) == len(rows[0]["scores"]) == 5
     assert isinstance(rows[0]["top1"], float)
+    assert (rows[0]["refused"], rows[0]["evidence"]) == ("{}", "{}")
     questions.write_text(questions.read_text() + "{}\n")
     before = path.read_bytes()
     assert run("search", worded, *arguments, "--method", "dense")[0] == 3

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
-from sqe_fast.gate.accept import PROBE_SIGNALS, Accept, Rule, judge
+from sqe_fast.gate.accept import Accept, Rule, judge
+from sqe_fast.gate.probe_signals import PROBE_SIGNALS
 from sqe_fast.hits import Hits
 
 LEVELS = st.integers(-400, 400).map(lambda n: n / 16)
