@@ -18,7 +18,7 @@ from bench.rows import FULL, Context
 HERE = Path(__file__).parent
 ROUNDS = 3
 SINGULAR = {"queries": "query", "items": "item", "documents": "document"}
-SINGULAR |= {"resamples": "resample", "characters": "character"}
+SINGULAR |= {"resamples": "resample", "characters": "character", "rollouts": "rollout"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -33,9 +33,13 @@ __all__ = [
     "isa_name",
     "methods",
     "model_folder",
+    "passages",
     "read_experiment",
     "recorded",
+    "recorded_policy",
     "report",
+    "roller",
+    "search_of",
     "signal",
     "signals",
     "store",
@@ -222,7 +226,7 @@ def gate_sweep(experiment: Any) -> list[list[tuple[int, int]]]:
 
 def gate_left_out(experiment: Any) -> list[tuple[float, float, float]]:
     """For every seed the threshold chosen on the others, and its recall and rate, from rows."""
-    from sqe_fast.experiment.sweeps import leave_one_seed_out
+    from sqe_fast.experiment.choices import leave_one_seed_out
 
     return [(one.threshold, one.gate_recall, one.rate) for one in leave_one_seed_out(experiment)]
 
@@ -329,3 +333,40 @@ def decide(gate: Any, values: dict[str, NDArray[np.float32]]) -> NDArray[np.bool
         return Quote(np.full(len(places), 100, np.int64), np.full(len(places), 500, np.int64))
 
     return choose(gate.start(), Asking(values, np.ones(n, np.bool_), quote))
+
+
+def passages(folder: Path, threads: int = 1) -> Any:
+    """Return BM25 over the corpus of a BEIR folder, as a retriever of agents."""
+    from sqe_fast.agent.retrievers import IndexRetriever
+
+    return IndexRetriever.from_beir(folder, threads=threads)
+
+
+def recorded_policy(turns: dict[str, list[str]]) -> Any:
+    """Return a policy that says recorded turns."""
+    from sqe_fast.agent.replay import RecordedPolicy
+
+    return RecordedPolicy(turns)
+
+
+def roller(
+    preset: str,
+    policy: Any,
+    retriever: Any,
+    compressor: Any = None,
+    squeeze: int = 512,
+    **budgets: int,
+) -> Any:
+    """Return the loop of one search agent; `squeeze` and `budgets` are in tokens."""
+    from sqe_fast.agent.rollout import Budgets, Roller
+    from sqe_fast.agent.squeeze import Squeezer
+
+    squeezer = None if compressor is None else Squeezer(compressor, max_new_tokens=squeeze)
+    return Roller(policy, retriever, preset, compressor=squeezer, budgets=Budgets(**budgets))
+
+
+def search_of(question: str) -> str:
+    """Return the beginning of a search turn about a question, made by rule."""
+    from sqe_fast.agent.expanding import expand_by_rule
+
+    return f"<search>{' ## '.join(expand_by_rule([question])[0])}"

@@ -19,6 +19,7 @@ from sqe_fast._cli.experiment import experiment
 from sqe_fast._cli.gate import gate
 from sqe_fast._cli.index import index
 from sqe_fast._cli.options import examples
+from sqe_fast._cli.qa import qa
 from sqe_fast._cli.search import search
 from sqe_fast._cli.stats import stats
 from sqe_fast._cli.verify import verify
@@ -53,7 +54,7 @@ def sqe_fast() -> None:
     """Search agent memory, with selective LLM query expansion."""
 
 
-for command in (index, gate, search, stats, verify, experiment):
+for command in (index, search, stats, verify, gate, experiment, qa):
     sqe_fast.add_command(command)
 
 
@@ -70,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return code if isinstance(code, int) else 0
         except click.exceptions.Exit as ended:
             return int(ended.exit_code)
+        except click.exceptions.NoArgsIsHelpError as asked:  # a group by itself
+            click.echo(asked.format_message())
+            return 0
         except BrokenPipeError:
             # The reader of our output, such as `head`, has seen enough. Nothing more can be written, not even
             # by the interpreter as it ends.

@@ -238,7 +238,7 @@ class Expander:
         counted: Sequence[bool],
         paid: bool,
     ) -> Expansion:
-        """Parse the answers for a question; `counted` tells whose cost counts, `paid` if any was made."""
+        """Parse the answers; `counted` tells whose cost counts here, `paid` whether any was made."""
         made: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ())
         errors, notes = [], []
         costs, problems, seconds = {}, {}, {}

@@ -90,11 +90,12 @@ def test_keys_tell_apart_what_decides_an_answer():
         {"max_new_tokens": 8},
         {"seed": 0},
         {"stop": ("a",)},
+        {"prefill": "a"},
     ):
         keys.add(cache_key("g", "1", Request.of("p", **(base | change))))
     keys |= {cache_key("g", "2", Request.of("p", **base)), cache_key("h", "1", Request.of("p", **base))}
     keys.add(cache_key("g", "1", Request.of("q", **base)))
-    assert len(keys) == 10
+    assert len(keys) == 11
     assert cache_key("g", "1", Request.of("p", **(base | {"temperature": 1}))) == cache_key(
         "g", "1", Request.of("p", **(base | {"temperature": 1.0}))
     )

@@ -100,6 +100,27 @@ def make(endpoint, monkeypatch):
         generator.close()
 
 
+def test_a_begun_answer_and_where_it_stopped(endpoint, make):
+    def stopped(body):
+        made = reply(["a query"])
+        made["choices"][0]["stop_reason"] = "</search>"
+        return 200, {}, made
+
+    endpoint.script = [stopped]
+    generator = make(extra_body={"top_k": 5})
+    told = generator.generate([Request.of("q", prefill="<think>so", stop=("</search>",))])[0]
+    untold = generator.generate([Request.of("q")])[0]
+    assert (told.stopped_at, untold.stopped_at) == (("</search>",), ())
+    first, second = (body for _, _, body in endpoint.seen)
+    assert first["messages"][-1] == {"role": "assistant", "content": "<think>so"}
+    assert (first["continue_final_message"], first["add_generation_prompt"], first["top_k"]) == (
+        True,
+        False,
+        5,
+    )
+    assert "continue_final_message" not in second
+
+
 def test_order_settings_usage_and_key(endpoint, make):
     generator = make()
     assert isinstance(generator, Generator)

@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 from oracles.tiny import llama_folder
 
 from sqe_fast.errors import InvalidInputError, ModelUnavailableError
-from sqe_fast.generate import Generator, Message, Request, make_generator
+from sqe_fast.generate import Generator, Message, Request, TokenCounter, make_generator
 from sqe_fast.generate._chat import prompt_ids
 from sqe_fast.generate.base import Bounded
 
@@ -80,6 +80,21 @@ def test_samples_seed_and_greedy_copies(tiny):
     assert greedy.texts[0] == greedy.texts[1]
 
 
+def test_requests_with_seeds_of_their_own_run_together(tiny, monkeypatch):
+    requests = [Request.of(f"find {i}", temperature=1.0, max_new_tokens=8, seed=i) for i in range(4)]
+    first = tiny.generate(requests)
+    sizes, batch = [], tiny._batch
+
+    def counted(prompts, request):
+        sizes.append(len(prompts))
+        return batch(prompts, request)
+
+    monkeypatch.setattr(tiny, "_batch", counted)
+    assert tiny.generate(requests) == first
+    assert sizes == [4]
+    assert len({answer.texts for answer in first}) == 4
+
+
 def test_a_seed_leaves_the_global_generator_alone(tiny):
     import torch
 
@@ -96,7 +111,28 @@ def test_stop_texts_end_a_sample_and_are_cut(tiny):
     cut = tiny.generate([Request.of("find it", max_new_tokens=20, stop=(stop,))])[0]
     assert cut.texts[0] == whole.texts[0][: whole.texts[0].index(stop)]
     assert cut.finish_reasons == ("stop",)
+    assert (whole.stopped_at, cut.stopped_at) == ((None,), (stop,))
     assert 0 < cut.completion_tokens < whole.completion_tokens
+
+
+def test_a_begun_answer_is_gone_on_with(tiny):
+    begun = "where is the "
+    request = Request.of("find it", max_new_tokens=6, prefill=begun)
+    ids = tiny._tokenizer(begun, add_special_tokens=False)["input_ids"]
+    assert prompt_ids(tiny._tokenizer, request) == prompt_ids(tiny._tokenizer, Request.of("find it")) + ids
+    plain, going_on = tiny.generate([Request.of("find it", max_new_tokens=6), request])
+    text, prompt, completion, _ = oracle(tiny, request)
+    assert (going_on.texts, going_on.prompt_tokens) == ((text,), prompt)
+    assert (going_on.completion_tokens, plain.prompt_tokens + len(ids)) == (completion, prompt)
+
+
+def test_tokens_are_counted_without_special_ones(tiny):
+    texts = ["find it", "", "where is the retry limit"]
+    counts = [len(tiny._tokenizer(text, add_special_tokens=False)["input_ids"]) for text in texts]
+    assert isinstance(tiny, TokenCounter)
+    assert tiny.count_tokens(texts) == counts
+    assert tiny.count_tokens([]) == []
+    assert tiny.window == 256
 
 
 def test_one_over_long_prompt_fails_alone(tiny):

@@ -14,6 +14,7 @@ HEAVY = ("torch", "transformers", "faiss", "vllm", "openai", "huggingface_hub", 
 
 MODULES = ["encode", "dense", "usage", "expand", "engine", "methods", "gate", "cli"]
 MODULES += ["generate", "generate.vllm", "generate.transformers"]
+MODULES += ["agent", "agent.rollout", "agent.retrievers", "agent.rewards", "agent.replay"]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -195,27 +195,16 @@ def test_the_gates_example_runs(folder):
     assert 0 < names["budget"].run.spent <= 20_000
 
 
-def test_the_acceptance_example_runs(folder):
-    need("faiss")
-    from oracles.small import TextEncoder
+def test_the_agents_example_runs(folder):
+    from sqe_fast.agent.replay import RecordedPolicy
 
-    from sqe_fast.engine import Engine
-    from sqe_fast.generate import make_generator
-    from sqe_fast.readers import read
-    from sqe_fast.store import MemoryStore
-
-    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    questions = [json.loads(line)["query"] for line in lines]
-    generator = make_generator("recorded:expansions.jsonl")
-    with MemoryStore.create("memory", encoder=TextEncoder()) as store:
-        store.add(read(SAMPLE / "episodes.jsonl"))
-        store.commit()
-        names = {"Engine": Engine, "store": store, "generator": generator, "questions": questions}
-        names["engine"] = Engine(store, generator=generator)
-        exec(block("Expansion that cannot hurt", "python"), names)
-    assert any(names["batch"].refused)
-    assert set(names["lean"].steps) <= {1, 2}
-    assert (names["both"].usage.calls == 1).all()
+    shutil.copy(SAMPLE / "episodes.jsonl", "corpus.jsonl")
+    turns = ["<think>t</think><search>note ## emoji</search>", "<think>t</think><answer>Jane Austen</answer>"]
+    generator = RecordedPolicy({}, default=turns)
+    names = {"generator": generator}
+    exec(block("Search agents", "python"), names)
+    assert names["rollouts"][0].turns[0].hits[0]
+    assert names["score"]("table", names["rollouts"][0], ["Jane Austen"]).total == 1.0
 
 
 def test_the_tables_example_runs(sh, folder):
@@ -238,6 +227,29 @@ def test_the_commands_of_the_experiment_are_accepted(folder, line):
     assert (program, group) == ("sqe-fast", "experiment")
     with experiment.commands[name].make_context(name, arguments) as context:
         assert context.params["generator"].startswith("vllm:")
+
+
+def test_the_acceptance_example_runs(folder):
+    need("faiss")
+    from oracles.small import TextEncoder
+
+    from sqe_fast.engine import Engine
+    from sqe_fast.generate import make_generator
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line)["query"] for line in lines]
+    generator = make_generator("recorded:expansions.jsonl")
+    with MemoryStore.create("memory", encoder=TextEncoder()) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        names = {"Engine": Engine, "store": store, "generator": generator, "questions": questions}
+        names["engine"] = Engine(store, generator=generator)
+        exec(block("Expansion that cannot hurt", "python"), names)
+    assert any(names["batch"].refused)
+    assert set(names["lean"].steps) <= {1, 2}
+    assert (names["both"].usage.calls == 1).all()
 
 
 def test_the_bm25_example_runs(folder):

@@ -57,6 +57,7 @@ GOALS = {
     "one batched SQE pass, against one question at a time": Goal(200, 1_000),
     "one batched SQE pass with live generation, against one call at a time": Goal(3, 10),
     "all methods in one pass, against one by one": Goal(4, 6),
+    "rollouts of search agents in step, against one question at a time": Goal(),
     "instruction set level, against baseline": Goal(),
 }
 

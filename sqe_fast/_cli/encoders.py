@@ -63,6 +63,7 @@ class Watched:
         self.name: str = encoder.name
         self.dim: int = encoder.dim
         self.settings: Mapping[str, Any] = encoder.settings
+        self.dtype: str | None = getattr(encoder, "dtype", None)
         self.done = done
         self._encoder = encoder
 

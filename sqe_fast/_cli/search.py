@@ -128,8 +128,9 @@ def search(
         if method is None:
             plain = "hybrid" if opened.settings["encoder"] else "bm25"
             chosen = _gated(get_method("sqe" if generator else plain, k=k, **given), gate)
-        spec = generator if chosen.expands else None
-        engine = make_engine(opened, spec, cache, chunk, device, stack, joint)
+        engine = make_engine(
+            opened, generator if chosen.expands else None, cache, chunk, device, stack, joint
+        )
         output = stack.enter_context(_output(engine, as_json, trec, parquet, texts, queries is not None))
         # A bar and tables would write over each other on one terminal.
         show = queries is not None and (as_json or trec or parquet is not None)

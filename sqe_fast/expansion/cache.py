@@ -33,6 +33,7 @@ def cache_key(generator: str, version: str, request: Request) -> bytes:
         request.max_new_tokens,
         request.seed,
         list(request.stop),
+        *([request.prefill] if request.prefill else []),
     ]
     if request.after:  # only then: keys of caches that are there already stay what they are
         parts.append(request.after)
@@ -109,7 +110,9 @@ def _dump(made: Generation) -> str:
 
 def _load(value: str) -> Generation:
     texts, reasons, (prompt, cached, completion), estimated, verbatim, *rest = json.loads(value)
-    calls, seconds = rest[0] if rest else (1, None)  # files of earlier versions do not say
+    # Files of earlier versions do not say.
+    calls, seconds = rest[0] if rest else (1, None)
+    traces = rest[1] if len(rest) > 1 else 0
     return Generation(
         tuple(texts),
         prompt_tokens=prompt,
@@ -119,6 +122,6 @@ def _load(value: str) -> Generation:
         calls=calls,
         estimated=estimated,
         verbatim=verbatim,
-        traces=rest[1] if len(rest) > 1 else 0,
         seconds=seconds,
+        traces=traces,
     )

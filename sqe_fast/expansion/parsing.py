@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-__all__ = ["cut_trace", "parse_joint", "parse_list", "parse_trace"]
+__all__ = ["cut_trace", "parse_joint", "parse_list", "parse_trace", "without_thinking"]
 
 _THINKING = re.compile(r"<think>.*?</think>|^.*?</think>|<think>.*\Z", re.DOTALL)
 _FENCE = re.compile(r"\A```[\w+-]*\n(.*?)\n?```\Z", re.DOTALL)
@@ -48,7 +48,7 @@ def parse_list(answer: str, count: int) -> list[str]:
     >>> parse_list("Sure, here they are:\n\n1) Where is it?\n2) **Which file has it?**", 2)
     ['Where is it?', 'Which file has it?']
     """
-    lines = [line for raw in _without_thinking(answer).splitlines() for line in _INLINE.split(raw)]
+    lines = [line for raw in without_thinking(answer).splitlines() for line in _INLINE.split(raw)]
     numbered = [_item(match) for match in map(_NUMBER.match, lines) if match]
     bulleted = [match["text"] for match in map(_BULLET.match, lines) if match]
     for marked in (numbered, bulleted):
@@ -68,7 +68,7 @@ def _item(match: re.Match[str]) -> str:
 
 def parse_trace(answer: str) -> str:
     """Return the trace within one sample: no reasoning, no code fence, nothing before its first mark."""
-    text = _without_thinking(answer).strip()
+    text = without_thinking(answer).strip()
     fenced = _FENCE.match(text)
     if fenced:
         text = fenced[1].strip()
@@ -107,7 +107,7 @@ def parse_joint(answer: str, K: int, P: int) -> tuple[list[str], list[str]]:
     >>> parse_joint("1. How?\n2. Which way?\n\n[THOUGHT] Look.\n[ACTION] sh: ls\n[OBSERVATION] a.py", 1, 2)
     (['[THOUGHT] Look.\n[ACTION] sh: ls\n[OBSERVATION] a.py'], ['How?', 'Which way?'])
     """
-    text = _without_thinking(answer).strip()
+    text = without_thinking(answer).strip()
     starts = [match.start() for match in _STEP.finditer(text)]
     head = text[: starts[0]] if starts else text
     traces, tail = [], ""
@@ -124,7 +124,8 @@ def parse_joint(answer: str, K: int, P: int) -> tuple[list[str], list[str]]:
     return traces[:K], written or parse_list(tail, P)
 
 
-def _without_thinking(answer: str) -> str:
+def without_thinking(answer: str) -> str:
+    """Return `answer` less the reasoning that some models write first, between or up to think tags."""
     return _THINKING.sub("", answer) if "think>" in answer else answer
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sqe_fast.experiment.choices import LeftOutSeed, SplitChoice, halves, judged, left_out_seed
 from sqe_fast.experiment.metrics import NotInRowsError, rows_of
 from sqe_fast.experiment.published import (
     FEATURE_POLICIES,
@@ -21,21 +22,7 @@ from sqe_fast.experiment.published import (
     VARIANT_POLICIES,
 )
 from sqe_fast.experiment.rows import Experiment, SeedRows
-from sqe_fast.experiment.sweeps import (
-    Bools,
-    Floats,
-    GateCounts,
-    Ints,
-    LeftOutSeed,
-    Pair,
-    SplitChoice,
-    count_gates,
-    halves,
-    judged,
-    left_out_seed,
-    pair_of,
-    top1_of,
-)
+from sqe_fast.experiment.sweeps import Bools, Floats, GateCounts, Ints, Pair, count_gates, pair_of, top1_of
 from sqe_fast.gate.signals import compute_signals
 from sqe_fast.hits import Hits
 
@@ -197,7 +184,7 @@ def leave_one_seed_out_variants(
     thresholds: Sequence[float] = LOO_THRESHOLDS,
     budget: float = MAX_EXPANSION_RATE,
 ) -> list[LeftOutSeed]:
-    """As `sqe_fast.experiment.sweeps.leave_one_seed_out`, choosing a policy of agreement as well."""
+    """As `sqe_fast.experiment.choices.leave_one_seed_out`, choosing a policy of agreement as well."""
     if len(experiment.seeds) < 2:
         raise NotInRowsError("leaving one seed out needs at least two seeds")
     parts = [_Candidates.of(seed, k, VARIANT_POLICIES) for seed in experiment.seeds]

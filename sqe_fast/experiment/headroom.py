@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sqe_fast.experiment.choices import halves
 from sqe_fast.experiment.rows import SeedRows
-from sqe_fast.experiment.sweeps import halves, pair_of
+from sqe_fast.experiment.sweeps import pair_of
 
 __all__ = ["Headroom", "headroom"]
 

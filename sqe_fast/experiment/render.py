@@ -37,7 +37,6 @@ _LATEX = {
 }
 NAME = 32  # the longest cell that is never broken over lines
 GAP = 2  # spaces between columns
-_NUMBERS = re.compile(r"^[+-]?[\d,]+(\.\d+)?$")
 
 
 def csv_text(table: Table) -> str:
@@ -126,7 +125,7 @@ def latex_text(table: Table) -> str:
         r"\toprule",
         _latex_row([column.title for column in table.columns]),
         r"\midrule",
-        *map(_latex_row, _texts(table)),
+        *(_latex_cells(table.columns, texts) for texts in _texts(table)),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -139,10 +138,17 @@ def _latex_row(texts: Sequence[str]) -> str:
     return " & ".join(map(_latex, texts)) + r" \\"
 
 
+def _latex_cells(columns: Sequence[Column], texts: Sequence[str]) -> str:
+    """Return a row of cells; the hyphen of a negative number becomes a minus."""
+    cells = [
+        _latex(text) if column.form == "text" else _latex(text).replace("-", "$-$")
+        for column, text in zip(columns, texts, strict=True)
+    ]
+    return " & ".join(cells) + r" \\"
+
+
 def _latex(text: str) -> str:
-    """Return `text` with what LaTeX would read escaped; a number's hyphen becomes a minus."""
-    if _NUMBERS.match(text) and text.startswith("-"):
-        return f"$-${text[1:]}"
+    """Return `text` with what LaTeX would read escaped."""
     flat = " ".join(text.split())
     return "".join(_LATEX.get(letter, letter) for letter in flat if letter.isprintable())
 

@@ -29,6 +29,7 @@ from sqe_fast.experiment.manifest import changes, read_manifest, write_manifest
 from sqe_fast.experiment.questions import Question, load_questions
 from sqe_fast.experiment.rows import MethodRows, file_of, read_rows, write_rows
 from sqe_fast.experiment.settings import RunSettings
+from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS
 from sqe_fast.generate.base import Generator
 from sqe_fast.methods import Method
 from sqe_fast.store import MemoryStore
@@ -153,6 +154,7 @@ class _Work:
             had = read_manifest(results.manifest)
             found = changes(had["choices"], choices)
             if had["complete"] and not found and not again:
+                _check_files(results.path, had["checksums"])
                 return Ran(folder, len(questions), left_out, new=False)
             if had["complete"] and not again:
                 raise InvalidInputError(
@@ -208,7 +210,12 @@ class _Work:
             if load is not None:  # its time is not that of the first questions
                 load()
             with clock.lap("answers"):
-                batches = list(engine.search_methods(texts, methods, targets=targets).values())
+                signals = self.settings.signals
+                if signals is None:  # of a store without vectors there are none
+                    signals = () if self.encoder is None else tuple(SIGNALS)
+                found = engine.search_methods(texts, methods, targets=targets, signals=signals)
+                batches = [*found.values()]
+                batches[1:] = map(_own_signals, batches[1:])
             with clock.lap("probes"):
                 searcher = Searcher(store.snapshot, vectors, "Flat", self.device, self.threads)
                 made = {} if kept is None else kept.made
@@ -230,7 +237,9 @@ class _Work:
         stack.callback(opened.close)
         expander = self.settings.expander(paid, opened)
         return KeptExpansions(
-            expander, lambda done: self.tell(f"seed {folder.seed}: {done} of {n} questions expanded")
+            expander,
+            paid.generator,
+            lambda done: self.tell(f"seed {folder.seed}: {done} of {n} questions expanded"),
         )
 
     def _alone(
@@ -258,6 +267,14 @@ class _Work:
             seconds = np.full(len(texts), batch.seconds["total"] / len(texts))
             found.append(seconds if kept is None else seconds + kept.seconds(texts, batch.gated))
         return found
+
+
+def _check_files(folder: Path, checksums: Mapping[str, str]) -> None:
+    for name, checksum in checksums.items():
+        path = folder / name
+        if not path.is_file() or sha256_of(path) != checksum:
+            how = "was changed since it was written" if path.is_file() else "is missing"
+            raise InvalidInputError(f"{str(path)!r} {how}; again=True (--again) makes the results anew")
 
 
 def _questions(folder: SeedFolder) -> tuple[list[Question], int]:
@@ -289,6 +306,13 @@ def _write(
         seconds=None if seconds is None else seconds.tolist(),
         cached=None if kept is None else kept.cached(batch.questions, batch.gated),
     )
+
+
+def _own_signals(batch: SearchBatch) -> SearchBatch:
+    """Return a batch with the signals that its method's gate could see, less those that were asked for."""
+    dense = DENSE_SIGNALS if "dense" in batch.method.question_indexes else ()
+    own = [*dense, *batch.method.gate.signals]
+    return replace(batch, signals={name: batch.signals[name] for name in dict.fromkeys(own)})
 
 
 def _usage_alone(batch: SearchBatch) -> Usage:

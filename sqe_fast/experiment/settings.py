@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
-from sqe_fast._checks import check_number
+from sqe_fast._checks import check_choice, check_number
 from sqe_fast.errors import InvalidInputError
 from sqe_fast.expand import Expander
 from sqe_fast.expansion.cache import ExpansionCache
 from sqe_fast.expansion.prompts import VERSION
 from sqe_fast.experiment.rows import METHOD_FILES, file_of
 from sqe_fast.gate.gates import RandomGate, ThresholdGate
+from sqe_fast.gate.signals import SIGNALS
 from sqe_fast.generate.base import Generator
 from sqe_fast.methods import Method, get_method
 
@@ -39,10 +42,15 @@ class RunSettings:
         Of each list before fusion; None: twice k.
     threshold, rate : float
         Of Selective-QE and of Random-Gated-Expansion, where they are given by name.
+    signals : tuple of str or None
+        Signals that the rows of the first method tell beside those that every gate sees, from
+        `sqe_fast.gate.signals.SIGNALS`; None: all that the store allows.
     timed : bool
         Measure `elapsed_seconds`, for which every method is run once more, alone.
     trace_temperature, paraphrase_temperature, max_new_tokens, sampling_seed
-        Of the expansions, see `sqe_fast.expand.Expander`.
+    joint, trace_end, observation_lines
+        Of the expansions, see `sqe_fast.expand.Expander`. With `joint` the seconds of methods that take only
+        one kind of probe are not known: alone, they would have asked otherwise.
     """
 
     methods: tuple[str | Method, ...] = tuple(METHOD_FILES)
@@ -50,20 +58,22 @@ class RunSettings:
     depth: int | None = None
     threshold: float = 0.65
     rate: float = 0.46
+    signals: tuple[str, ...] | None = None
     timed: bool = True
     trace_temperature: float = 0.8
     paraphrase_temperature: float = 0.5
     max_new_tokens: int = 256
     sampling_seed: int | None = None
+    joint: bool = False
+    trace_end: Literal["model", "step", "blank"] = "model"
+    observation_lines: int | None = None
 
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, -1e30)
         check_number("rate", self.rate, 0, 1)
-        names = [get_method(method).name for method in self.methods]
-        if not names or len(set(names)) < len(names):
-            raise InvalidInputError(
-                f"methods must be at least one, each once; got {', '.join(names) or 'none'}"
-            )
+        for name in self.signals or ():
+            check_choice("signals", name, tuple(SIGNALS))
+        _check_names([get_method(method) for method in self.methods])
         self.of_seed(0)  # a number that is not allowed is told before anything is loaded
 
     def of_seed(self, seed: int) -> list[Method]:
@@ -87,6 +97,7 @@ class RunSettings:
         """Return all of this that decides the rows of a seed, as a manifest tells it."""
         methods = self.of_seed(seed)
         choices: dict[str, Any] = {"methods": {method.name: _told(method) for method in methods}}
+        choices["signals"] = None if self.signals is None else list(self.signals)
         if any(method.expands for method in methods):
             choices["expansions"] = {
                 "generator": generator,
@@ -95,6 +106,9 @@ class RunSettings:
                 "paraphrase_temperature": self.paraphrase_temperature,
                 "max_new_tokens": self.max_new_tokens,
                 "sampling_seed": self.sampling_seed,
+                "joint": self.joint,
+                "trace_end": self.trace_end,
+                "observation_lines": self.observation_lines,
             }
         return {**choices, "elapsed_seconds": TIMED if self.timed else UNTIMED}
 
@@ -107,8 +121,26 @@ class RunSettings:
             paraphrase_temperature=self.paraphrase_temperature,
             max_new_tokens=self.max_new_tokens,
             seed=self.sampling_seed,
+            joint=self.joint,
+            trace_end=self.trace_end,
+            observation_lines=self.observation_lines,
             count_cached=True,
         )
+
+
+def _check_names(methods: Sequence[Method]) -> None:
+    """Refuse methods of one name, and those whose rows would be taken for another's."""
+    names = [method.name for method in methods]
+    if not names or len(set(names)) < len(names):
+        raise InvalidInputError(f"methods must be at least one, each once; got {', '.join(names) or 'none'}")
+    files: dict[str, str] = {file: name for name, file in METHOD_FILES.items()}
+    for method in methods:
+        file = file_of(method)
+        if files.setdefault(file, method.name) != method.name or Path(file).name != file:
+            taken = f", which is for {files[file]}" if files[file] != method.name else ""
+            raise InvalidInputError(
+                f"the rows of {method.name} cannot be in {file!r}, named by its alias{taken}; give it another"
+            )
 
 
 def _told(method: Method) -> dict[str, Any]:

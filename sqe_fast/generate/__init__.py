@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqe_fast.generate.base import Generation, Generator, Message, Request
+from sqe_fast.generate.base import Generation, Generator, Message, Request, TokenCounter
 from sqe_fast.generate.factory import make_generator
 
-__all__ = ["Generation", "Generator", "Message", "Request", "make_generator"]
+__all__ = ["Generation", "Generator", "Message", "Request", "TokenCounter", "make_generator"]

@@ -9,7 +9,7 @@ from sqe_fast._extras import require
 from sqe_fast._hub import GENERATOR_ADVICE, pretrained
 from sqe_fast.generate.base import Generation, Request
 
-__all__ = ["fitting_prompt", "load_tokenizer", "most_tokens", "prompt_ids"]
+__all__ = ["count_tokens", "fitting_prompt", "load_tokenizer", "most_tokens", "prompt_ids"]
 
 # Names under which templates let a caller switch reasoning off (Qwen, SmolLM3; DeepSeek, Granite).
 _THINKING = ("enable_thinking", "thinking")
@@ -25,14 +25,24 @@ def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
     """Return the prompt's token ids, thinking switched off; a model without a template gets plain text."""
     template = tokenizer.chat_template
     if not template:
-        text = "\n\n".join(message.content for message in request.messages) + "\n\n"
+        text = "\n\n".join(message.content for message in request.messages) + "\n\n" + request.prefill
         return [int(token) for token in tokenizer(text)["input_ids"]]
     known = template if isinstance(template, str) else " ".join(template.values())
     switches = {name: False for name in _THINKING if name in known}
     ids = tokenizer.apply_chat_template(
         request.chat(), add_generation_prompt=True, tokenize=True, return_dict=False, **switches
     )
-    return [int(token) for token in ids]
+    # Behind the template's own opening of the answer: a template that renders the begun answer as a message
+    # may strip it, or its reasoning, and the prefix cache would not know it again.
+    begun = tokenizer(request.prefill, add_special_tokens=False)["input_ids"] if request.prefill else []
+    return [int(token) for token in [*ids, *begun]]
+
+
+def count_tokens(tokenizer: Any, texts: Sequence[str]) -> list[int]:
+    """Return the tokens of each text, without special ones."""
+    if not texts:
+        return []
+    return [len(ids) for ids in tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
 
 
 def most_tokens(tokenizer: Any, requests: Sequence[Request]) -> list[tuple[int, int]]:

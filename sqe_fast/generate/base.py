@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from sqe_fast._checks import check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["Bounded", "Generation", "Generator", "Message", "Request", "check_requests"]
+__all__ = ["Bounded", "Generation", "Generator", "Message", "Request", "TokenCounter", "check_requests"]
 
 ROLES = ("system", "user", "assistant")
 
@@ -49,6 +49,10 @@ class Request:
     question, kind : str
         What the prompt was made from and what for ("traces", "paraphrases", or "joint" for both): not sent
         to a model, but what a recording is looked up by.
+    prefill : str
+        What the answer already begins with: the model goes on from there, and the samples are what follows.
+    key : str
+        Which of several prompts of one question this is; as `question`, for recordings only.
     after : int
         Samples that the same prompt has given before and that are not wanted again: a recording answers with
         those behind them, and a cache keeps the answers apart.
@@ -64,6 +68,8 @@ class Request:
     stop: tuple[str, ...] = ()
     question: str = ""
     kind: str = ""
+    prefill: str = ""
+    key: str = ""
     after: int = 0
     want: tuple[int, int] = (0, 0)
 
@@ -76,6 +82,8 @@ class Request:
         check_int("after", self.after, 0)
         if self.seed is not None:
             check_int("seed", self.seed, 0, 2**63 - 1)
+        if not isinstance(self.prefill, str):
+            raise InvalidTypeError(f"Request: prefill must be a str; got {describe(self.prefill)}")
 
     @classmethod
     def of(cls, prompt: str, **settings: Any) -> Request:
@@ -106,12 +114,15 @@ class Generation:
         The counts are not the engine's own.
     verbatim : bool
         The texts are probes as they stand (a recording), not a model's words to be parsed.
-    traces : int
-        Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     error : str or None
         Why the request failed, or lacks samples.
     seconds : float or None
         Its equal share of the wall time of the call that it was made in; None: not measured.
+    stopped_at : tuple of (str or None)
+        For each sample the text of `Request.stop` that ended it, None where none did; empty where the engine
+        does not tell.
+    traces : int
+        Of a verbatim answer to a joint request: how many of the texts, the first ones, are traces.
     """
 
     texts: tuple[str, ...] = ()
@@ -123,8 +134,9 @@ class Generation:
     estimated: bool = False
     verbatim: bool = False
     error: str | None = None
-    traces: int = 0
     seconds: float | None = None
+    stopped_at: tuple[str | None, ...] = ()
+    traces: int = 0
 
     @classmethod
     def failed(cls, error: str | BaseException, calls: int = 0) -> Generation:
@@ -138,7 +150,9 @@ class Generation:
 class Generator(Protocol):
     """Anything that answers requests.
 
-    `name` tells the engine and the model, as in "vllm:Qwen/Qwen3-8B": it is part of a cache's key.
+    `name` tells the engine and the model, as in "vllm:Qwen/Qwen3-8B": it is part of a cache's key. One that
+    knows its tokenizer is a `TokenCounter` too, and one that knows its longest prompt and answer together has
+    it as `window`.
     """
 
     name: str
@@ -162,6 +176,15 @@ class Bounded(Protocol):
 
     def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
         """Return for each request the tokens of its prompt, and the most that all its samples can have."""
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """A generator that can count its own tokens."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text, without any that a prompt adds around it."""
         ...
 
 

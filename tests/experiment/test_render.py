@@ -78,11 +78,16 @@ def test_latex_leaves_nothing_to_be_read(rows):
 
 def test_latex_of_hard_letters():
     text = latex_text(
-        Table("t", "50 % of a_b", (Column("x", "A & B"),), ((r"\x{1} #2 $3 ~ ^ <b> -1 [c]",), ("-2.5",)))
+        Table(
+            "t",
+            "50 % of a_b",
+            (Column("x", "A & B"), Column("y", "Y", "interval")),
+            ((r"\x{1} #2 $3 ~ ^ <b> -1 [c]", None), ("-2.5", (-0.025, 0))),
+        )
     )
     assert r"\textbackslash{}x\{1\} \#2 \$3 \textasciitilde{} \textasciicircum{}" in text
-    assert r"\textless{}b\textgreater{} -1 {[}c{]} \\" in text
-    assert r"$-$2.5 \\" in text
+    assert r"\textless{}b\textgreater{} -1 {[}c{]} &  \\" in text
+    assert r"-2.5 & {[}$-$2.5, 0.0{]} \\" in text
     assert r"\caption{50 \% of a\_b.}" in text
     assert text.count(r"\begin") == text.count(r"\end") == 2
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]

@@ -28,6 +28,9 @@ from sqe_fast.experiment.run import run
 from sqe_fast.experiment.settings import RunSettings
 from sqe_fast.experiment.trajectories import Source
 from sqe_fast.fusion import rrf_lists
+from sqe_fast.gate import TokenBudgetGate
+from sqe_fast.gate.signals import SIGNALS
+from sqe_fast.generate.base import Generation
 from sqe_fast.methods import Stage, get_method
 from sqe_fast.store import MemoryStore
 
@@ -61,8 +64,11 @@ def test_rows_are_the_engines_answers(tiny_experiment, seed):
     with MemoryStore.open(one.folder.parent / "memory", read_only=True, encoder=TextEncoder()) as store:
         engine = Engine(store, generator=ScriptedGenerator(fail={failing}))
         for method in SETTINGS.of_seed(seed):
-            batch = engine.search(one.queries, method, targets=one.targets)
+            first = method.name == "Dense-Only"
+            extra = tuple(SIGNALS) if first else ()
+            batch = engine.search(one.queries, method, targets=one.targets, signals=extra)
             rows = one.methods[method.name]
+            assert (set(rows.signals) == set(SIGNALS)) == first
             assert rows.retrieved == batch.ids
             assert rows.expanded.tolist() == batch.expanded.tolist()
             assert rows.calls.tolist() == batch.usage.calls.tolist()
@@ -199,6 +205,22 @@ def test_what_is_there_is_not_run_again(root):
     assert after["Selective-QE"] != before["Selective-QE"]
 
 
+def test_results_that_were_changed_are_not_taken_for_whole(root):
+    run(root, TextEncoder(), settings=PLAIN, seeds=[42])
+    path = root / "seed42" / "results" / "dense_only_detailed.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"true", b"false", 1))
+    with pytest.raises(
+        InvalidInputError, match=r"dense_only_detailed.jsonl' was changed since it was written"
+    ):
+        run(root, TextEncoder(), settings=PLAIN, seeds=[42])
+    path.unlink()
+    with pytest.raises(InvalidInputError, match=r"dense_only_detailed.jsonl' is missing; again"):
+        run(root, TextEncoder(), settings=PLAIN, seeds=[42])
+    run(root, TextEncoder(), settings=PLAIN, seeds=[42], again=True)
+    assert path.read_bytes() == whole
+
+
 def test_a_cache_is_shared(root, tmp_path):
     generator = ScriptedGenerator()
     settings = replace(SETTINGS, methods=("traces",), timed=False)
@@ -304,10 +326,11 @@ def test_a_store_without_vectors(tmp_path, steps):
 def test_methods_of_ones_own(root):
     mine = replace(get_method("sqe", threshold=0.6, signal="top1"), name="Mine", alias="mine")
     late = replace(get_method("random", rate=0.9, seed=1), name="Late", alias="late")
-    settings = RunSettings(methods=("dense", mine, late), timed=False, k=5, depth=7)
+    settings = RunSettings(methods=("dense", mine, late), timed=False, k=5, depth=7, signals=("rbo",))
     run(root, TextEncoder(), ScriptedGenerator(), seeds=[43], settings=settings)
     one = read_seed(root / "seed43")
     assert list(one.methods) == ["Dense-Only", "Late", "Mine"]
+    assert set(one.methods["Dense-Only"].signals) - set(one.methods["Mine"].signals) == {"rbo"}
     assert one.methods["Mine"].path.name == "mine_detailed.jsonl"
     assert (one.methods["Mine"].top1 < 0.6).tolist() == one.methods["Mine"].expanded.tolist()
     draws = random.Random(43)
@@ -350,13 +373,54 @@ def test_cascades_and_rules_beside_the_others(root):
     assert {len(row["traces"]) for row in read_probes(root / "seed42")} == {2}
 
 
+def test_a_budget_of_tokens(root):
+    class Counting(ScriptedGenerator):
+        def most_tokens(self, requests):
+            return [(10, 6) for _ in requests]
+
+    gate = TokenBudgetGate(10 * 32)
+    lean = replace(get_method("sqe"), name="Lean", alias="lean", gate=gate)
+    settings = RunSettings(methods=("always", lean))
+    run(root, TextEncoder(), Counting(), seeds=[42], settings=settings)
+    one = read_seed(root / "seed42").methods["Lean"]
+    spent = one.prompt_tokens + one.completion_tokens
+    assert 0 < one.expanded.sum() < 24
+    assert 0 < spent.sum() <= 320
+    assert np.isfinite(one.seconds).all()
+
+
+def test_joint_answers(root):
+    class Joint(ScriptedGenerator):
+        def answer(self, request):
+            assert request.kind == "joint"
+            texts = tuple(f"{request.question} {word}" for word in ("one", "two", "three", "four"))
+            return Generation(texts, 10, 0, 9, verbatim=True, traces=2)
+
+    generator = Joint()
+    settings = RunSettings(methods=("always", "traces"), joint=True)
+    run(root, TextEncoder(), generator, seeds=[42], settings=settings)
+    methods = read_seed(root / "seed42").methods
+    assert sum(len(call) for call in generator.calls) == 24
+    assert methods["Always-Expand"].calls.tolist() == [1] * 24
+    assert (methods["Always-Expand"].seconds > 0).all()
+    assert np.isnan(methods["HyDE-Traces-Only"].seconds).all()
+    assert {len(row["lists"]) for row in methods["HyDE-Traces-Only"].raw} == {5}
+
+
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
         ({"methods": ()}, "methods must be at least one, each once; got none"),
         ({"methods": ("sqe", "Selective-QE")}, "each once; got Selective-QE, Selective-QE"),
         ({"methods": ("best",)}, "method must be one of"),
+        (
+            {"methods": (replace(get_method("sqe"), name="Mine", alias="proposed"),)},
+            "is for Selective-QE",
+        ),
+        ({"methods": ("oracle", replace(get_method("oracle"), name="Mine"))}, "which is for Oracle; give it"),
+        ({"methods": (replace(get_method("sqe"), name="Mine", alias="a/b"),)}, "cannot be in 'a/b_detailed"),
         ({"threshold": float("nan")}, "threshold must be a finite number"),
+        ({"signals": ("luck",)}, "signals must be one of"),
         ({"rate": 2}, "rate must be a finite number from 0 to 1"),
         ({"k": 0}, "k must be from 1"),
         ({"depth": 5}, "depth must be at least k, 10; got 5"),

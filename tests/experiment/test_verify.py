@@ -11,8 +11,9 @@ from oracles.rows import made_up, write
 
 from sqe_fast.cli import main
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.experiment._verify.rows import check_rows
 from sqe_fast.experiment.report import write_report
-from sqe_fast.experiment.rows import METHOD_FILES, read_experiment
+from sqe_fast.experiment.rows import METHOD_FILES, read_experiment, read_rows
 from sqe_fast.experiment.tables import ReportSettings
 from sqe_fast.experiment.verify import verify_experiment
 
@@ -291,6 +292,19 @@ def test_a_decision_against_the_gate_is_told(real):
     rows[5]["gated"] = not rows[5]["gated"]
     save(path, rows)
     assert any("proposed_detailed.jsonl:6" in one and "but the gate gives" in one for one in told(real))
+
+
+def test_a_gate_is_tried_anew_as_the_manifest_tells_it(bare):
+    """Any threshold on any signal that the rows hold, in either direction; other gates are not known here."""
+    rows = read_rows(bare / "results_500_memory_seed42/proposed_detailed.jsonl")
+    opened = int(rows.expanded.sum())
+    assert 0 < opened < len(rows)
+    told = {"gate": "ThresholdGate", "signal": "top1", "direction": "below", "threshold": 0.65}
+    assert list(check_rows(rows, "file", 42, told)) == []
+    assert list(check_rows(rows, "file", 42, told | {"signal": "margin"})) == []  # not in these rows
+    assert list(check_rows(rows, "file", 42, told | {"gate": "LearnedGate"})) == []
+    found = list(check_rows(rows, "file", 42, told | {"direction": "above", "threshold": 2.0}))
+    assert [one.what for one in found] == ["expanded is true, but the gate is shut"] * opened
 
 
 def test_a_target_that_the_store_lost_is_told(real, tiny_experiment):

@@ -85,6 +85,12 @@ class LazyGenerator:
         answers: list[Any] = self._generator.generate(requests)
         return answers
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the loaded generator can, such as telling beforehand what requests can cost."""
+        if name.startswith("_") or self._generator is None:
+            raise AttributeError(name)
+        return getattr(self._generator, name)
+
     def close(self) -> None:
         """Free the model, if it was loaded."""
         if self._generator is not None:

@@ -14,6 +14,7 @@ from sqe_fast.errors import InvalidInputError
 
 __all__ = ["prepare"]
 
+TOLD = 1024  # texts between two lines of progress
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 EXAMPLES = """\
@@ -130,6 +131,16 @@ def _ids(sources: tuple[str, ...]) -> str:
 
 
 def _encoder(name: str, device: str | None, given: str | None) -> Any:
+    """Return the encoder; it tells now and then how far it has come."""
+    from sqe_fast._cli.encoders import Watched
     from sqe_fast.encode import Encoder
 
-    return Encoder.load(name, device, exact_dtype(device, given))
+    encoded = 0
+
+    def done(n: int) -> None:
+        nonlocal encoded
+        before, encoded = encoded, encoded + n
+        if before // TOLD < encoded // TOLD:
+            tell(f"{encoded:,} texts encoded")
+
+    return Watched(Encoder.load(name, device, exact_dtype(device, given)), done)

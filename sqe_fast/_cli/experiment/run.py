@@ -38,11 +38,19 @@ Examples:
 @click.option("--depth", type=int, help="Of each list before fusion.  [default: twice k]")
 @click.option("--threshold", type=float, help="Of Selective-QE.  [default: 0.65, which belongs to bge-m3]")
 @click.option("--rate", type=float, help="Of Random-Gated-Expansion.  [default: 0.46]")
+@click.option("--signals", metavar="NAMES", help="That the first method's rows tell.  [default: all]")
 @click.option("--untimed", is_flag=True, help="Do not run each method once more, alone, to time it.")
 @click.option("--trace-temperature", type=float, help="Of the traces.  [default: 0.8]")
 @click.option("--paraphrase-temperature", type=float, help="Of the paraphrases.  [default: 0.5]")
 @click.option("--max-new-tokens", type=int, metavar="N", help="Of an expansion.  [default: 256]")
 @click.option("--sampling-seed", type=int, help="Fixes the expansions where the engine can.")
+@click.option("--joint", is_flag=True, help="Ask for traces and paraphrases in one answer.")
+@click.option(
+    "--trace-end", type=click.Choice(["model", "step", "blank"]), help="Of a trace.  [default: model]"
+)
+@click.option(
+    "--observation-lines", type=int, metavar="N", help="Of a trace, at most.  [default: as they come]"
+)
 @click.option(
     "--cache",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -59,6 +67,7 @@ def run(
     generator: str | None,
     methods: str | None,
     also: str | None,
+    signals: str | None,
     untimed: bool,
     cache: Path | None,
     chunk: int,
@@ -76,6 +85,8 @@ def run(
     from sqe_fast.experiment.settings import RunSettings
 
     chosen = {name: value for name, value in numbers.items() if value is not None}
+    if signals is not None:
+        chosen["signals"] = _names(signals)
     named = _names(methods) or RunSettings().methods
     settings = RunSettings(methods=(*named, *_names(also)), timed=not untimed, **chosen)
     wanted = None if seeds is None else seed_list(seeds)

@@ -32,6 +32,8 @@ class Paid:
         Wall time of the calls.
     totals : dict of str to int
         Calls and tokens.
+    generator : Generator
+        The one that is asked.
     closed : bool
         Ask the generator nothing more: what failed stays failed, and what is not known fails.
     """
@@ -43,7 +45,7 @@ class Paid:
         self.seconds = 0.0
         self.totals = Usage.zeros(1).totals()
         self.closed = False
-        self._generator = generator
+        self.generator = generator
         self._failures: dict[Request, Generation] = {}
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
@@ -51,7 +53,7 @@ class Paid:
         if self.closed:
             return [self._failures.get(request) or _unknown() for request in requests]
         start = time.perf_counter()
-        made = self._generator.generate(requests)
+        made = self.generator.generate(requests)
         seconds = time.perf_counter() - start
         made = [replace(answer, seconds=seconds / len(requests)) for answer in made]
         self.seconds += seconds
@@ -88,10 +90,15 @@ class KeptExpansions:
     ----------
     made : dict of str to Expansion
         By question, the most traces and paraphrases that it was given by any method.
+    generator, joint, requests
+        What a gate with a budget asks to know costs beforehand; see `Expander`.
     """
 
-    def __init__(self, expander: Expander, done: Callable[[int], None]) -> None:
+    def __init__(self, expander: Expander, generator: Generator, done: Callable[[int], None]) -> None:
         self.made: dict[str, Expansion] = {}
+        self.generator = generator
+        self.joint = expander.joint
+        self.requests = expander.requests
         self._seconds: dict[str, dict[tuple[int, int, int], float]] = {}
         self._expander = expander
         self._done = done

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from sqe_fast._checks import check_number
+import numpy as np
+
 from sqe_fast.experiment._rows.write import MODES
 from sqe_fast.experiment._verify.finding import Finding
 from sqe_fast.experiment.rows import MethodRows
-from sqe_fast.gate.gates import AlwaysGate, NeverGate, RandomGate
+from sqe_fast.gate.gates import RandomGate, ThresholdGate
 from sqe_fast.methods import METHODS
 
 __all__ = ["check_rows"]
 
 _HIT = re.compile(r"^hit@(\d+)$")
-_NEVER = tuple(name for name, method in METHODS.items() if isinstance(method.gate, NeverGate))
-_ALWAYS = tuple(name for name, method in METHODS.items() if isinstance(method.gate, AlwaysGate))
+_FIXED = {"NeverGate": False, "AlwaysGate": True}
 
 
 def check_rows(rows: MethodRows, file: str, seed: int, chosen: Mapping[str, Any] | None) -> Iterator[Finding]:
@@ -130,17 +130,25 @@ def _told(rows: MethodRows) -> bool:
 
 def _gate(rows: MethodRows, seed: int, chosen: Mapping[str, Any] | None) -> list[bool | None]:
     """Return what the gate of a method decides for each row, None where it is not known."""
-    n = len(rows)
-    if rows.method in _NEVER:
-        return [False] * n
-    if rows.method in _ALWAYS:
-        return [True] * n
-    if rows.method == "Random-Gated-Expansion":
-        told = chosen or {}
+    n, told = len(rows), chosen or {}
+    published = METHODS.get(rows.method)
+    kind = told.get("gate") or (type(published.gate).__name__ if published else "")
+    if kind in _FIXED:
+        return [_FIXED[kind]] * n
+    if kind == "RandomGate":
         gate = RandomGate(told.get("rate", RandomGate().rate), told.get("seed", seed))
         draws: list[bool | None] = gate.start()({}, n).tolist()
         return draws
-    if rows.method == "Selective-QE" and chosen is not None and chosen.get("signal", "top1") == "top1":
-        threshold = check_number("threshold", chosen.get("threshold"), -1e30)  # type: ignore[arg-type]
-        return [None if math.isnan(top1) else top1 < threshold for top1 in rows.top1.tolist()]
+    if kind == "ThresholdGate" and chosen is not None:
+        return _threshold(rows, chosen)
     return [None] * n
+
+
+def _threshold(rows: MethodRows, chosen: Mapping[str, Any]) -> list[bool | None]:
+    signal = chosen.get("signal", "top1")
+    gate = ThresholdGate(chosen.get("threshold"), signal, chosen.get("direction", "below"))  # type: ignore[arg-type]
+    values = rows.top1 if signal == "top1" else rows.signals.get(signal)
+    if values is None:
+        return [None] * len(rows)
+    decided = gate.start()({signal: values.astype(np.float32)}, len(rows)).tolist()
+    return [None if math.isnan(value) else one for value, one in zip(values.tolist(), decided, strict=True)]

@@ -54,7 +54,7 @@ class PageReport:
 
 def write_page(
     path: str | PathLike[str],
-    experiment: Experiment,
+    experiment: Experiment | None,
     tables: Sequence[Table],
     *,
     probes: bool = True,
@@ -62,6 +62,7 @@ def write_page(
     sections: Sequence[Section] = (),
     texts: Texts | None = None,
     title: str = "Selective query expansion: recall and cost",
+    lead: str | None = None,
     settings: ReportSettings | None = None,
     limit: int = 48 * MIB,
 ) -> PageReport:
@@ -73,7 +74,8 @@ def write_page(
     ----------
     path : str or path
         The file; replaced whole if it is there.
-    experiment : Experiment
+    experiment : Experiment or None
+        None: the page has no figures of an experiment and no explorer, only tables and sections.
     tables : sequence of Table
         In the order of the page.
     probes : bool
@@ -86,8 +88,8 @@ def write_page(
         ``texts(seed, ids)`` gives a mapping of ids to texts, for those that are known; targets are shown
         whole, of other documents the beginning. By default they come from the stores beside the rows, where
         there are any.
-    title : str
-        Plain text.
+    title, lead : str
+        Plain text; the lead stands below the title, and says what the experiment is where it is not given.
     settings : ReportSettings, optional
         Those of the tables: `k` is the depth of recall in the figures, `threshold` is marked in the sweep.
     limit : int
@@ -101,22 +103,25 @@ def write_page(
     Raises
     ------
     InvalidInputError
-        The experiment has no seed, or two sections have one id.
+        The experiment has no seed, there is none and no lead either, or two sections have one id.
     OSError
         The file cannot be written.
     """
     settings = ReportSettings() if settings is None else settings
-    if not experiment.seeds:
-        raise InvalidInputError("experiment must have at least one seed; it has none")
-    drawn = charts(experiment, settings)
-    parts, left_out = choose_parts(experiment, probes=probes, texts=texts, limit=limit)
-    page = [
-        _figures(drawn),
-        *([curves_section(curves)] if curves is not None else []),
-        _tables(tables),
-        _questions(left_out),
-        *sections,
-    ]
+    drawn: Sequence[Chart] = ()
+    parts: Sequence[Part] = ()
+    left_out: Sequence[str] = ()
+    page = [*([curves_section(curves)] if curves is not None else []), _tables(tables)]
+    if experiment is not None:
+        if not experiment.seeds:
+            raise InvalidInputError("experiment must have at least one seed; it has none")
+        drawn = charts(experiment, settings)
+        parts, left_out = choose_parts(experiment, probes=probes, texts=texts, limit=limit)
+        page = [_figures(drawn), *page, _questions(left_out)]
+        lead = _lead(experiment) if lead is None else lead
+    elif lead is None:
+        raise InvalidInputError("lead must say what the page is of where there is no experiment")
+    page += sections
     _check_ids(page)
     links = {
         "figures": [(chart.id, chart.title) for chart in drawn],
@@ -131,7 +136,7 @@ def write_page(
             "title": text(title),
             "style": style,
             "script": script,
-            "lead": text(_lead(experiment)),
+            "lead": text(lead),
             "contents": "\n".join(_link(section, links.get(section.id, [])) for section in page),
             "main": "\n".join(_section(section) for section in page),
             "data": "\n".join(_block(part) for part in parts),
@@ -145,8 +150,8 @@ def write_page(
     return PageReport(
         path=path,
         size=len(data),
-        seeds=len(experiment.seeds),
-        questions=sum(len(seed) for seed in experiment.seeds),
+        seeds=len(experiment.seeds) if experiment else 0,
+        questions=sum(len(seed) for seed in experiment.seeds) if experiment else 0,
         tables=sum(table.missing is None for table in tables),
         figures=sum(section.html.count("<figure ") for section in page),
         left_out=(*left_out, *missing),

@@ -141,10 +141,13 @@ class Audit:
                 Problem(error.file, error.path, "nothing of use", None, f"there: {error.why}")
             )
 
-    def equal(self, declared: Node, recomputed: Quantity | float, how: str) -> None:
-        """Hold a number to 1e-9 of what it must be."""
+    def equal(
+        self, declared: Node, recomputed: Quantity | float, how: str, given: tuple[Node, ...] = ()
+    ) -> None:
+        """Hold a number to 1e-9 of what it must be, as certain other numbers are `given` as they are."""
         value, parts = _split(recomputed)
-        self._record(abs(declared.number - value) <= TOLERANCE, declared, value, how, parts, self.pinned)
+        near = abs(declared.number - value) <= TOLERANCE
+        self._record(near, declared, value, how, parts, self.pinned, given)
 
     def same(self, declared: Node, other: Node, how: str | None = None) -> None:
         """Hold two copies of a value against each other, whatever it is; objects by their common keys."""
@@ -161,6 +164,11 @@ class Audit:
             self.equal(declared, other, how)
         else:
             self.holds(declared.value == other.value, declared, f"{how}: {other.value!r}")
+
+    def share(self, declared: Node) -> None:
+        """Check that a number is from 0 to 1."""
+        inside = -TOLERANCE <= declared.number <= 1 + TOLERANCE
+        self._record(inside, declared, None, "a share, from 0 to 1", (), self.bounded)
 
     def steps(self, declared: Node, size: float, how: str) -> None:
         """Hold a number to multiples of 1/size, as an average over `size` whole numbers is one."""
@@ -205,14 +213,16 @@ class Audit:
         how: str,
         parts: tuple[Node, ...],
         counter: Counter[Key],
+        given: tuple[Node, ...] = (),
     ) -> None:
         self.checks += 1
         counter.update({part.key for part in (declared, *parts)})
+        self.bounded.update({part.key for part in given})
         if not good:
-            problem = Problem(
-                declared.file, declared.where, declared.value, recomputed, how, (declared, *parts)
+            every = (declared, *parts, *given)
+            self.problems.append(
+                Problem(declared.file, declared.where, declared.value, recomputed, how, every)
             )
-            self.problems.append(problem)
 
 
 def _short(value: object) -> str:

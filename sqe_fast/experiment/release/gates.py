@@ -132,6 +132,7 @@ def _check_candidates(audit: Audit, release: Release, seed: int, rows: Mapping[G
     for row in rows.values():
         for value in ("train_recall", "train_expansion_rate"):
             audit.steps(row[value], first, f"a whole number of {first} questions")
+            audit.share(row[value])
     check_steady(audit, rows)
     check_extremes(audit, rows, dense, always)
 
@@ -264,7 +265,7 @@ def _check_held_out_tests(audit: Audit, release: Release) -> None:
             check_interval(audit, row["ci_low"], row["ci_high"], row["delta"], release.half)
             if row["expansion_rate"].number == 0:
                 for end in ("ci_low", "ci_high"):
-                    audit.equal(row[end], row["expansion_rate"], "0, as nothing was expanded")
+                    audit.equal(row[end], 0, "0, as nothing was expanded", (row["expansion_rate"],))
     audit.equal(
         aggregate["n_queries"], total([row["n_queries"] for row in rows.values()]), "sum over the seeds"
     )

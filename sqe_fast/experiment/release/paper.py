@@ -100,7 +100,8 @@ def _check_sweep(audit: Audit, release: Release, known: LeftOut, entry: tuple[in
         for expanded, name in ((0, "Dense-Only"), (release.n, "Always-Expand")):
             if row["expanded"].number == expanded:
                 for key in RECALLS:
-                    audit.equal(row[key], methods[name][key], f"{name}, as {expanded} questions are expanded")
+                    how = f"{name}, as {expanded} questions are expanded"
+                    audit.equal(row[key], methods[name][key], how, (row["expanded"],))
     gated = methods["Selective-QE"]
     row = rows[GATE_THRESHOLD]
     audit.equal(row["expanded"], gated["expansion_rate"] * release.n, "expanded questions of Selective-QE")

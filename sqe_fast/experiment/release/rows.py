@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from sqe_fast.experiment.choices import LeftOutSeed, SplitChoice, leave_one_seed_out, split_validation
 from sqe_fast.experiment.gatevariants import choose_feature, choose_variant, leave_one_seed_out_variants
 from sqe_fast.experiment.headroom import headroom
 from sqe_fast.experiment.metrics import NotInRowsError, mrr, outcomes, recall, rows_of
@@ -12,13 +13,7 @@ from sqe_fast.experiment.release.audit import Audit
 from sqe_fast.experiment.release.document import Node
 from sqe_fast.experiment.release.seeds import Release
 from sqe_fast.experiment.rows import Experiment, SeedRows
-from sqe_fast.experiment.sweeps import (
-    LeftOutSeed,
-    SplitChoice,
-    leave_one_seed_out,
-    split_validation,
-    threshold_sweep,
-)
+from sqe_fast.experiment.sweeps import threshold_sweep
 
 __all__ = ["check_against_rows"]
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sqe_fast.experiment.choices import SplitChoice, halves
+from sqe_fast.experiment.choices import split_validation as split_of
 from sqe_fast.experiment.gatevariants import choose_feature, choose_variant
 from sqe_fast.experiment.metrics import NotInRowsError, summarize
 from sqe_fast.experiment.published import FEATURE_POLICIES
 from sqe_fast.experiment.rows import Experiment
-from sqe_fast.experiment.sweeps import SplitChoice, halves, pair_of, top1_of
-from sqe_fast.experiment.sweeps import split_validation as split_of
+from sqe_fast.experiment.sweeps import pair_of, top1_of
 from sqe_fast.experiment.table import Column, Table
 from sqe_fast.experiment.tables._settings import ReportSettings
 from sqe_fast.stats import paired_bootstrap, sign_flip

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sqe_fast.experiment.choices import LeftOutSeed
+from sqe_fast.experiment.choices import leave_one_seed_out as left_out_of
 from sqe_fast.experiment.gatevariants import leave_one_seed_out_variants
 from sqe_fast.experiment.metrics import NotInRowsError, summarize
 from sqe_fast.experiment.rows import Experiment
-from sqe_fast.experiment.sweeps import LeftOutSeed
-from sqe_fast.experiment.sweeps import leave_one_seed_out as left_out_of
 from sqe_fast.experiment.table import Column, Table
 from sqe_fast.experiment.tables._settings import ReportSettings
 from sqe_fast.stats import paired_bootstrap, sign_flip
