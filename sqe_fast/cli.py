@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _told(error: BaseException) -> tuple[str, int]:
     """Return the message for an error, and the exit code."""
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return "interrupted; a store keeps what was added, and is whole", INTERRUPTED
+        return "interrupted; what was written is kept, and is whole", INTERRUPTED
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         hint = f" (see '{context.command_path} --help')" if context else ""

@@ -15,6 +15,7 @@ HEAVY = ("torch", "transformers", "faiss", "vllm", "openai", "huggingface_hub", 
 MODULES = ["encode", "dense", "usage", "expand", "engine", "methods", "gate", "cli"]
 MODULES += ["generate", "generate.vllm", "generate.transformers"]
 MODULES += ["agent", "agent.rollout", "agent.retrievers", "agent.rewards", "agent.replay"]
+MODULES += ["agent.expanding", "agent.qa.run", "agent.qa.report", "agent.qa.page"]
 
 
 @pytest.mark.parametrize("module", MODULES)

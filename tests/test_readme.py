@@ -207,6 +207,33 @@ def test_the_agents_example_runs(folder):
     assert names["score"]("table", names["rollouts"][0], ["Jane Austen"]).total == 1.0
 
 
+def test_the_questions_are_answered_on_the_command_line(sh, folder):
+    """As README has it, with a recorded policy in the place of the model."""
+    question = {"id": "q1", "question": "Who wrote Emma?", "golden_answers": ["Jane Austen"]}
+    passage = {"_id": "p1", "title": "Emma", "text": "Emma is a novel by Jane Austen."}
+    said = [
+        "<think>Look.</think><search>author of Emma</search>",
+        "<think>So.</think><answer>Jane Austen</answer>",
+    ]
+    turns = [
+        {"id": "questions/q1", "turns": said},
+        {"question": "author of Emma", "turns": ["Austen wrote it."]},
+    ]
+    (folder / "wiki").mkdir()
+    for name, rows in (("questions", [question]), ("wiki/corpus", [passage]), ("turns", turns)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = block("Questions answered by search agents", "sh").replace("\\\n", "").splitlines()
+    told = [sh(line.replace("vllm:smollm2", "recorded:turns.jsonl")) for line in lines]
+    assert told[0] == "1 answered now, 1 in runs/rules: exact match 0.0%\n"
+    assert told[2] == "1 answered now, 1 in runs/expandsearch: exact match 100.0%\n"
+    assert "wrote 6 tables of 3 runs to tables" in told[3]
+    assert re.search(r"^ExpandSearch +100\.0 +100\.0$", told[4], re.MULTILINE)
+    assert "Against R1" in told[4]
+    assert "1 of 1 questions, 1 with an exact match" in told[5]
+    assert "Austen wrote it." in told[6]
+    assert (folder / "agents.html").is_file()
+
+
 def test_the_tables_example_runs(sh, folder):
     need("numpy", "click", "rich")
     write(folder / "experiment", made_up(n=12))

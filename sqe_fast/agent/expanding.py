@@ -11,11 +11,13 @@ import re
 from collections.abc import Sequence
 
 from sqe_fast._checks import check_int, check_texts, describe
+from sqe_fast.agent.dialect import TAGS, Block, Dialect
 from sqe_fast.bm25 import BM25Index
 from sqe_fast.errors import InvalidTypeError
+from sqe_fast.generate.base import Generation, Request, check_requests
 from sqe_fast.text import STOP_WORDS, tokenize, tokenize_batch
 
-__all__ = ["expand_by_rule", "keywords", "names", "sub_questions"]
+__all__ = ["RulePolicy", "expand_by_rule", "keywords", "names", "sub_questions"]
 
 # Words of questions that name nothing to look for, beyond the function words that `code` leaves out.
 # fmt: off
@@ -32,6 +34,7 @@ _LINK = r"(?:of the|of|de|du|la|von|van|&)"
 _WORD = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.\-]*|\d{4}"
 _NAME = re.compile(rf"(?:{_WORD})(?:[ ](?:{_LINK}[ ])?(?:{_WORD}))*")
 _QUOTED = re.compile(r"[\"“](.+?)[\"”]")
+_MARKUP = re.compile(r"[<>]|##+")
 _SHORTEST = 3  # words of a clause that is worth a query of its own, and of what stands before it
 
 
@@ -164,3 +167,64 @@ def expand_by_rule(
 def _queries(question: str, index: BM25Index | None, most: int) -> tuple[str, ...]:
     wanted = [question, *sub_questions(question, most), keywords(question, index)]
     return tuple(query for query in dict.fromkeys(wanted) if query)[:most]
+
+
+class RulePolicy:
+    """A policy without a model: it searches once, by rule, and does not answer.
+
+    What its rollouts find is what retrieval alone finds of a question set: a floor for agents, at no cost. A
+    token is a word.
+
+    Parameters
+    ----------
+    queries : int
+        Of its one search, at least 1.
+    dialect : Dialect
+        How it writes them.
+    index : BM25Index, optional
+        Gives `keywords` its idf.
+
+    Examples
+    --------
+    >>> from sqe_fast.agent.retrievers import IndexRetriever
+    >>> from sqe_fast.agent.rollout import Passage, Roller
+    >>> index = IndexRetriever([Passage("a", "Emma", "A novel by Jane Austen.", 0.0)])
+    >>> rollout = Roller(RulePolicy(), index, "parallelsearch").run(["Who wrote Emma?"])[0]
+    >>> rollout.queries, rollout.answer
+    ((('Who wrote Emma?', 'Emma', 'wrote emma'),), None)
+    """
+
+    def __init__(self, queries: int = 3, dialect: Dialect = TAGS, index: BM25Index | None = None) -> None:
+        self.name = "rules"
+        self._queries = check_int("queries", queries, 1)
+        self._dialect = dialect
+        self._index = index
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Return a search for the first turn of each request's `question`, and nothing for later ones."""
+        return [self._answer(request) for request in check_requests(requests)]
+
+    def _answer(self, request: Request) -> Generation:
+        text = ""
+        if request.kind == "turn 0":
+            # What would be read as a tag or as the mark between queries is no word to search for.
+            (queries,) = expand_by_rule([_MARKUP.sub(" ", request.question)], self._index, self._queries)
+            queries = tuple(dict.fromkeys(" ".join(query.split()) for query in queries if query.strip()))
+            text = self._dialect.render([Block("search", queries=queries)]) if queries else ""
+        prompt = sum(len(message.content.split()) for message in request.messages)
+        return Generation(
+            texts=(text,),
+            prompt_tokens=prompt + len(request.prefill.split()),
+            completion_tokens=len(text.split()),
+            finish_reasons=("stop",),
+            calls=0,
+            estimated=True,
+            stopped_at=(None,),
+        )
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the words of each text."""
+        return [len(text.split()) for text in texts]
+
+    def close(self) -> None:
+        """Do nothing: no model is held."""

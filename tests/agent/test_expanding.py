@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqe_fast.agent.expanding import expand_by_rule, keywords, names, sub_questions
+from sqe_fast.agent.dialect import DIALECTS
+from sqe_fast.agent.expanding import RulePolicy, expand_by_rule, keywords, names, sub_questions
 from sqe_fast.bm25 import BM25Index
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.generate import Request
 from sqe_fast.text import tokenize
 
 WORDS = [
@@ -78,6 +80,18 @@ def test_keywords_are_the_rarest_that_the_index_holds():
 )
 def test_sub_questions(question, expected):
     assert sub_questions(question) == expected
+
+
+@given(QUESTIONS | st.just("a ## <search>b</search>\n c"), st.sampled_from(list(DIALECTS.values())))
+def test_a_policy_by_rule_writes_what_its_dialect_reads(question, dialect):
+    policy = RulePolicy(3 if dialect.form != "single" else 1, dialect)
+    search, later = policy.generate(
+        [Request.of("p", question=question, kind="turn 0"), Request.of("p", question=question, kind="turn 1")]
+    )
+    turn = dialect.turn(search.texts[0])
+    assert turn.action == ("search" if search.texts[0] else "none")
+    assert (len(turn.queries) > 0) == bool(search.texts[0])
+    assert later.texts == ("",)
 
 
 def test_bad_input_is_refused_by_name():

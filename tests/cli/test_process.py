@@ -16,7 +16,7 @@ from cli.conftest import environment
 
 from sqe_fast.store import MemoryStore
 
-INTERRUPTED = "sqe-fast: interrupted; a store keeps what was added, and is whole"
+INTERRUPTED = "sqe-fast: interrupted; what was written is kept, and is whole"
 
 
 def finish(process):

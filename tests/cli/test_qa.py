@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -146,6 +148,72 @@ def test_squeezing_goes_through_its_own_generator(given, tmp_path):
     assert two["searches"][0]["squeezed"] is False  # not recorded: the passages are shown, and it is told
     assert "compressor failed (nothing is recorded" in two["searches"][0]["problem"]
     assert "fallback: raw" in two["searches"][0]["problem"]
+
+
+def test_models_stand_in_for_a_search_engine(given, tmp_path):
+    said = [{"question": "Emma published", "turns": ["1. Emma came out in 1815.\n2. It is a novel."]}]
+    written = f"recorded:{write(tmp_path / 'written.jsonl', said)}"
+    out = tmp_path / "zero"
+    simulated = {"system": "zerosearch", "retriever": f"simulated:{written}", "limit": 1}
+    assert main(["qa", "run", str(out), *options(given, **simulated)]) == 0
+    (row,) = rows_of(out)
+    assert len(row["searches"][0]["hits"][0]) == 2
+    assert "wrote 2 of 5" in row["searches"][0]["problem"]
+    assert row["search"]["calls"] == 1
+    assert row["answer_recall"] is True
+
+    routed = [{"id": "nq/q1", "turns": ["<search>big: Emma published</search>", "<answer>1815</answer>"]}]
+    pool = tmp_path / "pool.json"
+    pool.write_text(json.dumps({"big": written}))
+    settings = {"system": "router-r1", "retriever": f"pool:{pool}", "limit": 1}
+    policy = f"recorded:{write(tmp_path / 'routed.jsonl', routed)}"
+    assert main(["qa", "run", str(tmp_path / "router"), *options(given, policy=policy, **settings)]) == 0
+    (row,) = rows_of(tmp_path / "router")
+    assert row["searches"][0]["hits"][0][0]["title"] == "big"
+    assert row["em"] is True
+
+
+def test_a_server_is_asked_over_http(given, tmp_path):
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            documents = [{"document": {"contents": '"Emma"\nIt came out in 1815.'}, "score": 1.5}]
+            body = json.dumps({"result": [documents[: asked["topk"]] for _ in asked["queries"]]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}"
+        settings = {"system": "search-r1", "retriever": url, "limit": 1}
+        assert main(["qa", "run", str(tmp_path / "run"), *options(given, **settings)]) == 0
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    (row,) = rows_of(tmp_path / "run")
+    assert (row["searches"][0]["hits"][0][0]["title"], row["answer_recall"]) == ("Emma", True)
+
+
+def test_rules_search_without_a_model(given, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(["qa", "run", str(out), *options(given, system="parallelsearch", policy="rules")]) == 0
+    one, two, three = rows_of(out)
+    assert one["searches"][0]["queries"] == ["When was Emma published?", "Emma", "emma published"]
+    assert {row["finish"] for row in (one, two, three)} == {"none"}
+    assert [row["answer_recall"] for row in (one, two, three)] == [True, True, False]
+    assert one["policy"]["calls"] == 0
+    assert main(["qa", "run", str(out), *options(given, system="expandsearch", policy="rules")]) == 2
+    assert "give a model as --compressor" in capsys.readouterr().err
+    assert main(["qa", "run", str(out), *options(given, system="r1", policy="rules", retriever=None)]) == 2
+    assert "rules only searches, and R1 does not" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqe_fast.errors import InvalidInputError, RecordError
 
 if TYPE_CHECKING:
+    from sqe_fast.agent.presets import Preset
     from sqe_fast.agent.values import Retriever
     from sqe_fast.generate.base import Generator
 
@@ -26,14 +27,15 @@ RETRIEVER_HELP = (
 class Generators:
     """Generators by their spec, each made once and closed in the end: a model is not loaded twice."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, preset: Preset) -> None:
         self._stack = stack
+        self._preset = preset
         self._made: dict[str, Generator] = {}
 
     def get(self, spec: str) -> Generator:
-        """Return the generator of `spec`; ``recorded:FILE`` says the turns of a recording."""
+        """Return the generator of `spec`; ``recorded:FILE`` says recorded turns, ``rules`` search by rule."""
         if spec not in self._made:
-            made = _make(spec)
+            made = _make(spec, self._preset)
             self._stack.callback(made.close)
             self._made[spec] = made
         return self._made[spec]
@@ -90,8 +92,12 @@ def open_retriever(
     return _passages(path, method, encoder, device)
 
 
-def _make(spec: str) -> Generator:
+def _make(spec: str, preset: Preset) -> Generator:
     kind, _, rest = spec.partition(":")
+    if spec == "rules":
+        from sqe_fast.agent.expanding import RulePolicy
+
+        return RulePolicy(preset.queries or 3, preset.dialect)
     if kind == "recorded" and rest:
         return _recorded(Path(rest))
     from sqe_fast.generate import make_generator

@@ -50,7 +50,8 @@ _BUDGETS = ("prompt", "response", "observation", "answer", "turn", "context")
     "--policy",
     required=True,
     metavar="SPEC",
-    help="The model that searches: vllm:MODEL, transformers:MODEL, openai:MODEL@URL or recorded:FILE.",
+    help="The model that searches: vllm:MODEL, transformers:MODEL, openai:MODEL@URL or recorded:FILE; or "
+    "rules, which search once and do not answer: what retrieval finds, without a model.",
 )
 @click.option("--compressor", metavar="SPEC", help="The model that squeezes.  [default: the policy]")
 @click.option("--retriever", metavar="WHERE", help=RETRIEVER_HELP)
@@ -153,14 +154,18 @@ def run(
         raise click.UsageError(f"{preset.name} does not search: leave out --retriever")
     if compressor is not None and not preset.squeeze:
         raise click.UsageError(f"{preset.name} does not squeeze: leave out --compressor")
+    if policy == "rules" and not preset.searches:
+        raise click.UsageError(f"--policy rules only searches, and {preset.name} does not")
+    if preset.squeeze and (compressor or policy) == "rules":
+        raise click.UsageError(f"{preset.name} squeezes, which rules cannot: give a model as --compressor")
     from sqe_fast._cli.progress import progress
     from sqe_fast._cli.qa.parts import Generators, open_retriever
-    from sqe_fast.agent.qa.run import read_run, run_qa
+    from sqe_fast.agent.qa.run import read_run, run_qa, unanswered
     from sqe_fast.agent.qa.sets import load_questions
 
     questions = [question for source in sources for question in load_questions(source, limit)]
     with ExitStack() as stack:
-        generators = Generators(stack)
+        generators = Generators(stack, preset)
         opened = open_retriever(retriever, generators, stack, method=method, encoder=encoder, device=device)
         compressor = (compressor or policy) if preset.squeeze else None
         continuation = options["continuation"] or ("chat" if policy.startswith("openai:") else "prefill")
@@ -177,7 +182,8 @@ def run(
             "forced_answer": not options["no_forced_answer"],
         }
         roller = _roller(preset, generators, opened.retriever, policy, compressor, continuation, options)
-        with progress("answering", total=len(questions)) as bar:
+        left = len(unanswered(out, questions, retry_failed=retry_failed))
+        with progress("answering", total=left) as bar:
             answered = run_qa(
                 out,
                 questions,

@@ -14,6 +14,8 @@ from sqe_fast.errors import InvalidInputError
 
 __all__ = ["show"]
 
+LONGEST = 100  # characters of an answer in a list
+
 EXAMPLES = """\
 Examples:
   sqe-fast qa show runs/expandsearch                  every question, one a line
@@ -57,7 +59,9 @@ def show(
     if question_id is not None and (wrong or only):
         raise click.UsageError("--wrong and --set list questions; give no ID with them")
     rows = read_run(run).rows
-    console = Console(highlight=False, force_terminal=colour or None, no_color=colour is False or None)
+    console = Console(
+        highlight=False, force_terminal=colour or None, no_color=None if colour is None else not colour
+    )
     if question_id is not None:
         row = _find(rows, question_id)
         if as_json:
@@ -106,6 +110,7 @@ def _list(console: Any, rows: Sequence[dict[str, Any]], total: int) -> None:
     for row in rows:
         mark = Text("✓", "bold green") if row["em"] else Text("✗", "bold red")
         answer = "none" if row["answer"] is None else " ".join(clean(row["answer"]).split())
+        answer = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}…"
         told = Text.assemble(" ".join(clean(row["question"]).split()), " → ", (answer, "magenta"))
         name = clean(f"{row['set']}/{row['id']}")
         table.add_row(mark, Text(name), f"{row['f1']:.2f}", str(len(row["searches"])), row["finish"], told)

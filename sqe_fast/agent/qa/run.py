@@ -23,7 +23,7 @@ from sqe_fast.agent.qa.sets import Question
 from sqe_fast.agent.values import Rollout
 from sqe_fast.errors import InvalidInputError, RecordError, StoreLockedError
 
-__all__ = ["MANIFEST", "ROWS", "QARun", "Rolls", "read_run", "read_runs", "run_qa"]
+__all__ = ["MANIFEST", "ROWS", "QARun", "Rolls", "read_run", "read_runs", "run_qa", "unanswered"]
 
 MANIFEST, ROWS = "manifest.json", "rows.jsonl"
 FORMAT = 1
@@ -120,7 +120,8 @@ def run_qa(
         ) from None
     try:
         _pin(place / MANIFEST, settings)
-        left = _left(place / ROWS, questions, retry_failed)
+        left = unanswered(place, questions, retry_failed=retry_failed)
+        _drop_torn(place / ROWS)
         for start in range(0, len(left), batch):
             part = left[start : start + batch]
             rollouts = roller.run([one.question for one in part], ["/".join(one.key) for one in part])
@@ -220,15 +221,30 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text)} characters)"
 
 
-def _left(path: Path, questions: Sequence[Question], retry_failed: bool) -> list[Question]:
-    """Return the questions without a row, once each; drop the torn end of the file."""
-    done: dict[tuple[str, str], dict[str, Any]] = {}
+def _drop_torn(path: Path) -> None:
+    """Cut off what stands behind the last end of line: a row that a killed process began."""
     if path.exists():
         content = path.read_bytes()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
             os.truncate(path, whole)
-        done = {(row["set"], row["id"]): row for row in parse_rows(path)}
+
+
+def unanswered(
+    folder: str | os.PathLike[str], questions: Sequence[Question], *, retry_failed: bool = False
+) -> list[Question]:
+    """Return the questions that a run has no row of, once each; with `retry_failed` those that failed too.
+
+    Raises
+    ------
+    InvalidInputError
+        A question or its golden answers differ from its row's, or one name stands for two questions.
+    RecordError
+        A row of the folder is damaged.
+    """
+    path = Path(folder) / ROWS
+    rows = parse_rows(path) if path.exists() else []
+    done = {(row["set"], row["id"]): row for row in rows}
     left: dict[tuple[str, str], Question] = {}
     for one in questions:
         row = done.get(one.key)

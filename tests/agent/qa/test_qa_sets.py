@@ -144,6 +144,31 @@ def test_the_hub_s_layout(monkeypatch):
     assert asked == [(HUB, "2wikimultihopqa", "dev")]
 
 
+@pytest.mark.filterwarnings("default")  # of the library's own
+def test_the_library_reads_a_repository_laid_out_as_the_hub_s(tmp_path, monkeypatch):
+    """A folder with configs in its card, read by `datasets` itself; only the network is not there."""
+    if importlib.util.find_spec("datasets") is None:
+        pytest.skip("datasets is not installed")
+    from sqe_fast.agent.qa import sets
+
+    for config, split in (("nq", "test"), ("hotpotqa", "dev")):
+        row = {"id": f"{split}_0", "question": f"{config}?", "golden_answers": ["a", "b"]}
+        write(tmp_path / config / f"{split}.jsonl", row, row | {"id": f"{split}_1"})
+    configs = "".join(
+        f"- config_name: {config}\n  data_files:\n  - split: {split}\n    path: {config}/{split}.jsonl\n"
+        for config, split in (("nq", "test"), ("hotpotqa", "dev"))
+    )
+    (tmp_path / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
+    monkeypatch.setattr(sets, "HUB", str(tmp_path))
+    monkeypatch.chdir(tmp_path.parent)
+    assert load_questions("hotpotqa") == [
+        Question("hotpotqa", f"dev_{n}", "hotpotqa?", ("a", "b")) for n in range(2)
+    ]
+    assert load_questions("nq", limit=1) == [Question("nq", "test_0", "nq?", ("a", "b"))]
+    with pytest.raises(InvalidInputError, match=r"popqa, split 'test'.*cannot be had"):
+        load_questions("popqa")
+
+
 def test_sets_come_in_the_papers_order():
     assert list(SETS) == ["nq", "triviaqa", "popqa", "hotpotqa", "2wiki", "musique", "bamboogle"]
     assert set_order(["zzz", "bamboogle", "own", "nq", "nq"]) == ["nq", "bamboogle", "own", "zzz"]
