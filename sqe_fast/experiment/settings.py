@@ -23,7 +23,8 @@ __all__ = ["RunSettings"]
 TIMED = (
     "wall time of the method run alone over all questions, every text encoded and looked up anew and its "
     "expansions read from the cache, divided by the number of questions; plus, where the question is "
-    "expanded, its equal share of the wall time of each generation call that its expansions were made in"
+    "expanded, its equal share of the wall time of each generation call that its expansions were made in (of "
+    "traces made for a method that takes more of them, in proportion)"
 )
 UNTIMED = "not measured: all methods share one pass (null in the rows)"
 
@@ -48,7 +49,7 @@ class RunSettings:
     timed : bool
         Measure `elapsed_seconds`, for which every method is run once more, alone.
     trace_temperature, paraphrase_temperature, max_new_tokens, sampling_seed
-    joint, trace_end, observation_lines
+    joint, trace_end, observation_lines, brief
         Of the expansions, see `sqe_fast.expand.Expander`. With `joint` the seconds of methods that take only
         one kind of probe are not known: alone, they would have asked otherwise.
     """
@@ -67,6 +68,7 @@ class RunSettings:
     joint: bool = False
     trace_end: Literal["model", "step", "blank"] = "model"
     observation_lines: int | None = None
+    brief: bool = False
 
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, -1e30)
@@ -109,10 +111,11 @@ class RunSettings:
                 "joint": self.joint,
                 "trace_end": self.trace_end,
                 "observation_lines": self.observation_lines,
+                "brief": self.brief,
             }
         return {**choices, "elapsed_seconds": TIMED if self.timed else UNTIMED}
 
-    def expander(self, generator: Generator, cache: ExpansionCache) -> Expander:
+    def expander(self, generator: Generator, cache: ExpansionCache | None) -> Expander:
         """Return what expands questions; what the cache answers costs what it did when it was made."""
         return Expander(
             generator,
@@ -124,6 +127,7 @@ class RunSettings:
             joint=self.joint,
             trace_end=self.trace_end,
             observation_lines=self.observation_lines,
+            brief=self.brief,
             count_cached=True,
         )
 

@@ -45,6 +45,7 @@ Examples:
 @click.option("--max-new-tokens", type=int, metavar="N", help="Of an expansion.  [default: 256]")
 @click.option("--sampling-seed", type=int, help="Fixes the expansions where the engine can.")
 @click.option("--joint", is_flag=True, help="Ask for traces and paraphrases in one answer.")
+@click.option("--brief", is_flag=True, help="Ask for traces in few words: a shorter prompt.")
 @click.option(
     "--trace-end", type=click.Choice(["model", "step", "blank"]), help="Of a trace.  [default: model]"
 )
