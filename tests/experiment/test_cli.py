@@ -96,6 +96,11 @@ def test_prepare_and_run(cli, steps, tmp_path):
     code, _, err = cli(*run[:-3], 0.5, "--device", "cpu")
     assert code == 2
     assert "methods.Selective-QE.threshold: there it is 0.55, given 0.5" in err
+    code, _, err = cli("run", root, "--methods", "dense", "--untimed")
+    assert "methods.BM25-Only: is there, and not given;" in err
+    assert len(err) < 1500
+    code, _, err = cli("run", root, "--methods", "dense", "--seeds", 45)
+    assert (code, "holds no prepared seed 45; it has 42, 43" in err) == (2, True)
     code, out, _ = cli("run", root, "--methods", "dense, hybrid", "--seeds", 43, "--again", "--untimed")
     assert code == 0
     assert list(read_seed(root / "seed43").methods) == ["Dense-Only", "Hybrid-RRF"]
