@@ -16,7 +16,9 @@ pytest.importorskip("click")
 from oracles.small import ScriptedGenerator, TextEncoder
 from oracles.steps import Asker
 
+from sqe_fast._cli.experiment.common import LazyGenerator
 from sqe_fast.experiment.rows import METHOD_FILES, read_seed
+from sqe_fast.generate.base import Request
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "examples" / "sample"
@@ -148,6 +150,21 @@ def test_what_differs_from_the_protocol_is_told(cli, tmp_path):
     code, _, err = cli("prepare", tmp_path / "exp", path, "--generator", "vllm:asker", *SIZES)
     assert code == 0
     assert "90 of the 252 episodes that the protocol collects" in err
+
+
+def test_a_recording_goes_by_its_content(tmp_path):
+    """It may be moved; one that was changed is another, since rows and caches go by the name."""
+    line = {"query": "why?", "traces": ["one", "two"], "paraphrases": ["how come?", "for what?"]}
+    first, moved, other = (tmp_path / name / "made.jsonl" for name in "abc")
+    for path in (first, moved, other):
+        path.parent.mkdir()
+        path.write_text(json.dumps(line) + "\n" * (1 + (path is other)))
+    names = [LazyGenerator(f"recorded:{path}").name for path in (first, moved, other)]
+    assert names[0] == names[1] != names[2]
+    assert all(name.startswith("recorded:made.jsonl@") for name in names)
+    generator = LazyGenerator(f"recorded:{first}")
+    (answer,) = generator.generate([Request.of("why?", n=2, question="why?", kind="traces")])
+    assert answer.texts == ("one", "two")
 
 
 @pytest.mark.slow
