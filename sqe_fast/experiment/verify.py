@@ -15,6 +15,7 @@ from sqe_fast.experiment._verify.finding import Finding
 from sqe_fast.experiment._verify.seeds import SeedCheck
 from sqe_fast.experiment.layout import ROWS, seed_of
 from sqe_fast.experiment.manifest import changes
+from sqe_fast.experiment.page import PAGE, page_parts
 from sqe_fast.experiment.report import FOLDER, SETTINGS, read_settings, report_files
 from sqe_fast.experiment.rows import read_experiment, row_folders
 from sqe_fast.experiment.tables import build_tables
@@ -177,6 +178,12 @@ def _tables(root: Path, stored: Path, seeds: Sequence[int] | None) -> Iterator[F
         elif path.read_bytes() != content:
             cells = _cells(where, path, content) if name.endswith(".csv") else []
             yield from cells or [Finding(where, "differs from what the rows give")]
+
+    if (stored / PAGE).is_file():
+        page = (stored / PAGE).read_text("utf-8", errors="replace")
+        for name, html in page_parts(experiment, tables, settings).items():
+            if html not in page:
+                yield Finding(f"{stored.name}/{PAGE}", f"{name} differs from what the rows give")
 
 
 def _cells(where: str, path: Path, content: bytes) -> list[Finding]:

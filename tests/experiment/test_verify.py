@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 from dataclasses import replace
 
@@ -14,11 +15,12 @@ from oracles.small import ScriptedGenerator, TextEncoder
 from sqe_fast.cli import main
 from sqe_fast.errors import InvalidInputError
 from sqe_fast.experiment._verify.rows import check_rows
+from sqe_fast.experiment.page import PAGE, page_parts, write_page
 from sqe_fast.experiment.report import write_report
 from sqe_fast.experiment.rows import METHOD_FILES, read_experiment, read_rows, read_seed
 from sqe_fast.experiment.run import run
 from sqe_fast.experiment.settings import RunSettings
-from sqe_fast.experiment.tables import ReportSettings
+from sqe_fast.experiment.tables import ReportSettings, build_tables
 from sqe_fast.experiment.verify import verify_experiment
 from sqe_fast.gate import RateGate
 from sqe_fast.methods import Stage, get_method
@@ -358,6 +360,21 @@ def test_a_changed_cell_of_a_stored_table_is_told(real):
     assert told(real) == [
         f"report/multi-seed.csv:2: recall@5_mean of Dense-Only is '0.123'; the rows give {had!r}"
     ]
+
+
+def test_a_changed_page_is_found(real):
+    """Its figures and tables, each by its id."""
+    experiment = read_experiment(real)
+    page = write_page(real / "report" / PAGE, experiment, build_tables(experiment, FAST), settings=FAST)
+    assert told(real) == []
+    text = page.path.read_text("utf-8")
+    parts = page_parts(experiment, build_tables(experiment, FAST), FAST)
+    for html in parts.values():
+        place = text.index(html) + max(found.start() for found in re.finditer(r"\d", html))
+        text = f"{text[:place]}{(int(text[place]) + 1) % 10}{text[place + 1 :]}"
+    page.path.write_text(text, "utf-8")
+    assert told(real) == [f"report/{PAGE}: {part} differs from what the rows give" for part in parts]
+    assert len(parts) == 4 + 15
 
 
 def test_what_is_missing_is_told(real):

@@ -11,8 +11,6 @@ from sqe_fast._cli.options import debug, examples
 
 __all__ = ["report"]
 
-PAGE = "index.html"
-
 EXAMPLES = """\
 Examples:
   sqe-fast experiment report exp/
@@ -72,7 +70,7 @@ def report(
     folder = root / FOLDER if output is None else output
     tables = write_report(folder, experiment, settings)
     if not no_page:
-        from sqe_fast.experiment.page import write_page
+        from sqe_fast.experiment.page import PAGE, write_page
 
         page = write_page(folder / PAGE, experiment, tables, probes=not no_probes, settings=settings)
         for note in page.left_out:
