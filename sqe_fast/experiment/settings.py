@@ -26,6 +26,10 @@ TIMED = (
     "expanded, its equal share of the wall time of each generation call that its expansions were made in (of "
     "traces made for a method that takes more of them, in proportion)"
 )
+SAMPLING = (  # options of the expander by their own names
+    *("trace_temperature", "paraphrase_temperature", "max_new_tokens"),
+    *("joint", "trace_end", "observation_lines", "brief"),
+)
 UNTIMED = "not measured: all methods share one pass (null in the rows)"
 
 
@@ -101,35 +105,14 @@ class RunSettings:
         choices: dict[str, Any] = {"methods": {method.name: _told(method) for method in methods}}
         choices["signals"] = None if self.signals is None else list(self.signals)
         if any(method.expands for method in methods):
-            choices["expansions"] = {
-                "generator": generator,
-                "prompts": VERSION,
-                "trace_temperature": self.trace_temperature,
-                "paraphrase_temperature": self.paraphrase_temperature,
-                "max_new_tokens": self.max_new_tokens,
-                "sampling_seed": self.sampling_seed,
-                "joint": self.joint,
-                "trace_end": self.trace_end,
-                "observation_lines": self.observation_lines,
-                "brief": self.brief,
-            }
+            own = {name: getattr(self, name) for name in (*SAMPLING, "sampling_seed")}
+            choices["expansions"] = {"generator": generator, "prompts": VERSION, **own}
         return {**choices, "elapsed_seconds": TIMED if self.timed else UNTIMED}
 
     def expander(self, generator: Generator, cache: ExpansionCache | None) -> Expander:
         """Return what expands questions; what the cache answers costs what it did when it was made."""
-        return Expander(
-            generator,
-            cache,
-            trace_temperature=self.trace_temperature,
-            paraphrase_temperature=self.paraphrase_temperature,
-            max_new_tokens=self.max_new_tokens,
-            seed=self.sampling_seed,
-            joint=self.joint,
-            trace_end=self.trace_end,
-            observation_lines=self.observation_lines,
-            brief=self.brief,
-            count_cached=True,
-        )
+        own: dict[str, Any] = {name: getattr(self, name) for name in SAMPLING}
+        return Expander(generator, cache, seed=self.sampling_seed, count_cached=True, **own)
 
 
 def _check_names(methods: Sequence[Method]) -> None:

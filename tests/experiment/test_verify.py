@@ -362,6 +362,18 @@ def test_a_changed_cell_of_a_stored_table_is_told(real):
     ]
 
 
+def test_an_oracle_that_did_not_foresee_is_found(real):
+    """Each row that says otherwise than the hits of the two methods it chooses from."""
+    path = real / "seed42/results/oracle_detailed.jsonl"
+    rows = rows_of(path)
+    for row in rows:
+        row["meta"]["expanded"] = row["gated"] = not row["meta"]["expanded"]
+    save(path, rows)
+    found = [one for one in told(real) if "but expansion" in one]
+    assert len(found) == len(rows)
+    assert any("expanded is true, but expansion does not help within 5" in one for one in found)
+
+
 def test_a_changed_page_is_found(real):
     """Its figures and tables, each by its id."""
     experiment = read_experiment(real)

@@ -119,12 +119,7 @@ def _of_gate(rows: MethodRows, i: int, row: Mapping[str, Any], expected: bool | 
             yield f"gated is {str(gated).lower()}, but the gate gives {str(expected).lower()}"
         elif gated is None and rows.expanded[i] and not expected:
             yield "expanded is true, but the gate is shut"
-        elif (
-            not rows.expanded[i]
-            and expected
-            and _told(rows)
-            and not (row.get("problem") or row.get("refused"))
-        ):
+        elif not rows.expanded[i] and expected and _told(rows) and not _why_not(row):
             yield "expanded is false, but the gate is open, and neither a problem nor refused probes are told"
 
 
