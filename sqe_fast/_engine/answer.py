@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +143,7 @@ class _Plan:
             evidence,
             np.where(self.gated, steps, np.int32(0)) if method.expands else np.zeros_like(steps),
             _problems(method, self.gated, self._asked, self._group.made),
-            _usage(method, self.gated, self._asked, self._group.made),
+            _usage(method, self.gated, self._asked, self._group),
         )
 
 
@@ -219,9 +219,7 @@ def _problem(method: Method, made: Expansion) -> str | None:
     return "; ".join(found) or None
 
 
-def _usage(
-    method: Method, gated: NDArray[np.bool_], asked: Asked, expansions: Mapping[int, Expansion]
-) -> Usage:
+def _usage(method: Method, gated: NDArray[np.bool_], asked: Asked, group: Group) -> Usage:
     """Return the cost of each question; one that repeats costs where it is expanded first."""
     # What came in one answer for both kinds counts in full for a method that takes either.
     kinds = [kind for kind, wish in zip(KINDS, method.wants, strict=True) if wish] + ["joint"]
@@ -231,9 +229,14 @@ def _usage(
     _, first = np.unique(asked.which[at], return_index=True)
     parts = [_NOTHING] * (len(gated) * len(kinds))
     for row in at[first].tolist():
-        costs = expansions[int(asked.which[row])].costs
+        place = int(asked.which[row])
+        costs = group.made[place].costs
         for number, kind in enumerate(kinds):
-            parts[number * len(gated) + row] = costs.get(kind, _NOTHING)
+            cost = costs.get(kind, _NOTHING)
+            if kind in KINDS:
+                which = KINDS.index(kind)
+                cost = _share(cost, method.wants[which], int(group.want[which][place]))
+            parts[number * len(gated) + row] = cost
     total = Usage.concat(parts)
     n = len(gated)
     columns = [
@@ -241,3 +244,14 @@ def _usage(
         for column in (total.calls, total.prompt_tokens, total.cached_tokens, total.completion_tokens)
     ]
     return Usage(columns[0], columns[1], columns[2], columns[3], total.estimated)
+
+
+def _share(cost: Usage, wish: int, made: int) -> Usage:
+    """Return the cost of `wish` of the probes that were `made` in one answer, for another method.
+
+    Samples of one prompt are alike before they are drawn, so each has an equal part of the new tokens.
+    """
+    if wish >= made or not cost.completion_tokens.any():
+        return cost
+    part = np.rint(cost.completion_tokens * (wish / made)).astype(np.int64)
+    return replace(cost, completion_tokens=part, estimated=True)

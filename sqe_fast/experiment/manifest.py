@@ -49,6 +49,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def changes(had: Any, given: Any, name: str = "") -> list[str]:
     """Return how `given` differs from what a folder `had`, one text a value, by its path.
 
+    Of many values together that one side lacks, such as a method, only the name is told.
+
     Examples
     --------
     >>> changes({"n": 5, "bm25": {"k1": 1.5}}, {"n": 5, "bm25": {"k1": 1.2}})
@@ -61,6 +63,10 @@ def changes(had: Any, given: Any, name: str = "") -> list[str]:
             for key in keys
             for change in changes(had.get(key), given.get(key), f"{name}.{key}" if name else str(key))
         ]
+    if isinstance(had, Mapping) and given is None:
+        return [f"{name}: is there, and not given"]
+    if had is None and isinstance(given, Mapping):
+        return [f"{name}: is given, and not there"]
     return [] if had == given else [f"{name}: there it is {json.dumps(had)}, given {json.dumps(given)}"]
 
 

@@ -8,7 +8,6 @@ the process; SQLite files may differ in how they hold the same content, of which
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from sqe_fast._store.settings import Encoder
 from sqe_fast.episode import Episode
 from sqe_fast.errors import InvalidInputError
 from sqe_fast.expansion.cache import ExpansionCache
+from sqe_fast.experiment.clock import Clock
 from sqe_fast.experiment.layout import SeedFolder
 from sqe_fast.experiment.machine import machine_facts
 from sqe_fast.experiment.manifest import changes, episodes_sha256, read_manifest, write_manifest
@@ -165,13 +165,13 @@ class _Work:
             )
         folder.path.mkdir(parents=True, exist_ok=True)
         write_manifest(folder.manifest, begun)
-        clock = _Clock()
+        clock = Clock()
         with ExitStack() as stack:
             store = stack.enter_context(self._store(folder))
-            targets, counts, notes = self._fill(folder, store, begun)
-            clock.lap("store")
-            questions, usage = self._questions(folder, store, targets)
-            clock.lap("questions")
+            with clock.lap("store"):
+                targets, counts, notes = self._fill(folder, store, begun)
+            with clock.lap("questions"):
+                questions, usage = self._questions(folder, store, targets)
             failed = sum(one.problem is not None for one in questions)
             begun |= {
                 "complete": True,
@@ -275,20 +275,6 @@ class _Work:
         return questions, usage
 
 
-class _Clock:
-    """Seconds since the last lap."""
-
-    def __init__(self) -> None:
-        self.started = time.time()
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.seconds[name] = round(now - self._last, 3)
-        self._last = now
-
-
 def _checksums(folder: SeedFolder, store: MemoryStore) -> dict[str, Any]:
     """Return the checksums of what was prepared: contents of the truth, bytes of what follows from it."""
     index = store.snapshot.folder
@@ -300,13 +286,8 @@ def _checksums(folder: SeedFolder, store: MemoryStore) -> dict[str, Any]:
     }
 
 
-def _log(folder: SeedFolder, clock: _Clock, usage: Mapping[str, int]) -> None:
-    told = {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(clock.started)),
-        "seconds": clock.seconds,
-        "usage": dict(usage),
-        "machine": machine_facts(),
-    }
+def _log(folder: SeedFolder, clock: Clock, usage: Mapping[str, int]) -> None:
+    told = {**clock.told(), "usage": dict(usage), "machine": machine_facts()}
     with folder.log.open("a", encoding="utf-8") as file:
         file.write(json.dumps(told) + "\n")
 

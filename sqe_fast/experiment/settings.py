@@ -23,7 +23,12 @@ __all__ = ["RunSettings"]
 TIMED = (
     "wall time of the method run alone over all questions, every text encoded and looked up anew and its "
     "expansions read from the cache, divided by the number of questions; plus, where the question is "
-    "expanded, its equal share of the wall time of each generation call that its expansions were made in"
+    "expanded, its equal share of the wall time of each generation call that its expansions were made in (of "
+    "traces made for a method that takes more of them, in proportion)"
+)
+SAMPLING = (  # options of the expander by their own names
+    *("trace_temperature", "paraphrase_temperature", "max_new_tokens"),
+    *("joint", "trace_end", "observation_lines", "brief"),
 )
 UNTIMED = "not measured: all methods share one pass (null in the rows)"
 
@@ -48,7 +53,7 @@ class RunSettings:
     timed : bool
         Measure `elapsed_seconds`, for which every method is run once more, alone.
     trace_temperature, paraphrase_temperature, max_new_tokens, sampling_seed
-    joint, trace_end, observation_lines
+    joint, trace_end, observation_lines, brief
         Of the expansions, see `sqe_fast.expand.Expander`. With `joint` the seconds of methods that take only
         one kind of probe are not known: alone, they would have asked otherwise.
     """
@@ -67,6 +72,7 @@ class RunSettings:
     joint: bool = False
     trace_end: Literal["model", "step", "blank"] = "model"
     observation_lines: int | None = None
+    brief: bool = False
 
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, -1e30)
@@ -99,33 +105,14 @@ class RunSettings:
         choices: dict[str, Any] = {"methods": {method.name: _told(method) for method in methods}}
         choices["signals"] = None if self.signals is None else list(self.signals)
         if any(method.expands for method in methods):
-            choices["expansions"] = {
-                "generator": generator,
-                "prompts": VERSION,
-                "trace_temperature": self.trace_temperature,
-                "paraphrase_temperature": self.paraphrase_temperature,
-                "max_new_tokens": self.max_new_tokens,
-                "sampling_seed": self.sampling_seed,
-                "joint": self.joint,
-                "trace_end": self.trace_end,
-                "observation_lines": self.observation_lines,
-            }
+            own = {name: getattr(self, name) for name in (*SAMPLING, "sampling_seed")}
+            choices["expansions"] = {"generator": generator, "prompts": VERSION, **own}
         return {**choices, "elapsed_seconds": TIMED if self.timed else UNTIMED}
 
-    def expander(self, generator: Generator, cache: ExpansionCache) -> Expander:
+    def expander(self, generator: Generator, cache: ExpansionCache | None) -> Expander:
         """Return what expands questions; what the cache answers costs what it did when it was made."""
-        return Expander(
-            generator,
-            cache,
-            trace_temperature=self.trace_temperature,
-            paraphrase_temperature=self.paraphrase_temperature,
-            max_new_tokens=self.max_new_tokens,
-            seed=self.sampling_seed,
-            joint=self.joint,
-            trace_end=self.trace_end,
-            observation_lines=self.observation_lines,
-            count_cached=True,
-        )
+        own: dict[str, Any] = {name: getattr(self, name) for name in SAMPLING}
+        return Expander(generator, cache, seed=self.sampling_seed, count_cached=True, **own)
 
 
 def _check_names(methods: Sequence[Method]) -> None:

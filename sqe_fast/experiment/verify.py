@@ -14,11 +14,15 @@ from sqe_fast.errors import InvalidInputError, SqeFastError
 from sqe_fast.experiment._verify.finding import Finding
 from sqe_fast.experiment._verify.seeds import SeedCheck
 from sqe_fast.experiment.layout import ROWS, seed_of
+from sqe_fast.experiment.manifest import changes
+from sqe_fast.experiment.page import PAGE, page_parts
 from sqe_fast.experiment.report import FOLDER, SETTINGS, read_settings, report_files
 from sqe_fast.experiment.rows import read_experiment, row_folders
 from sqe_fast.experiment.tables import build_tables
 
 __all__ = ["ExperimentReport", "Finding", "verify_experiment"]
+
+NOTED = "expansions.generator:"  # recorded expansions of one seed beside those of a model: allowed, and told
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class ExperimentReport:
         How many stored tables were held against the rows; None where there is no report to check.
     missing : mapping of str to str
         Tables that these rows do not suffice for, with the reason.
+    notes : tuple of str
+        What is not wrong, and yet to be known: seeds that were expanded by another generator.
     """
 
     findings: tuple[Finding, ...]
@@ -43,6 +49,7 @@ class ExperimentReport:
     rows: int
     tables: int | None
     missing: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -83,7 +90,13 @@ def verify_experiment(
     for seed, (folder, results) in folders.items():
         checks[seed] = SeedCheck(folder, results, seed)
         findings += checks[seed].findings()
-    findings += _alike(checks)
+    notes: list[str] = []
+    for first, seed, change in _differences(checks):
+        if change.startswith(NOTED):
+            notes.append(f"seed {seed} was not expanded as seed {first}: {change}")
+        else:
+            where = f"seed{seed}/results/manifest.json"
+            findings.append(Finding(where, f"not run as seed {first}: {change}"))
     stored = root / FOLDER if report is None else Path(report)
     if report is not None and not (stored / SETTINGS).is_file():
         raise InvalidInputError(f"the folder {str(stored)!r} holds no report ({SETTINGS})")
@@ -101,7 +114,7 @@ def verify_experiment(
         except SqeFastError as error:
             findings.append(Finding(stored.name, f"the tables cannot be made from the rows: {error}"))
     rows = sum(check.rows for check in checks.values())
-    return ExperimentReport(tuple(findings), tuple(folders), rows, tables, missing)
+    return ExperimentReport(tuple(findings), tuple(folders), rows, tables, missing, tuple(notes))
 
 
 def _folders(root: Path, seeds: Sequence[int] | None) -> dict[int, tuple[Path, Path]]:
@@ -125,16 +138,14 @@ def _begun(root: Path) -> list[Path]:
     return [path for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()]
 
 
-def _alike(checks: Mapping[int, SeedCheck]) -> Iterator[Finding]:
-    """Hold the choices of every run against those of the first: seeds differ in nothing but the seed."""
-    from sqe_fast.experiment.manifest import changes
-
+def _differences(checks: Mapping[int, SeedCheck]) -> Iterator[tuple[int, int, str]]:
+    """Hold the choices of every run against those of the first: yield both seeds and each difference."""
     told = {seed: _without_seed(check.choices) for seed, check in checks.items() if check.run is not None}
     first = next(iter(told), None)
     for seed, choices in told.items():
         if first is not None and seed != first:
             for change in changes(told[first], choices):
-                yield Finding(f"seed{seed}/results/manifest.json", f"not run as seed {first}: {change}")
+                yield first, seed, change
 
 
 def _without_seed(choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,6 +178,12 @@ def _tables(root: Path, stored: Path, seeds: Sequence[int] | None) -> Iterator[F
         elif path.read_bytes() != content:
             cells = _cells(where, path, content) if name.endswith(".csv") else []
             yield from cells or [Finding(where, "differs from what the rows give")]
+
+    if (stored / PAGE).is_file():
+        page = (stored / PAGE).read_text("utf-8", errors="replace")
+        for name, html in page_parts(experiment, tables, settings).items():
+            if html not in page:
+                yield Finding(f"{stored.name}/{PAGE}", f"{name} differs from what the rows give")
 
 
 def _cells(where: str, path: Path, content: bytes) -> list[Finding]:

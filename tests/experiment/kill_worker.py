@@ -19,6 +19,7 @@ from oracles.small import ScriptedGenerator, TextEncoder
 from oracles.steps import PROTOCOL, SETTINGS, Asker
 
 from sqe_fast.experiment import prepare, run
+from sqe_fast.experiment._run import answers
 from sqe_fast.experiment.trajectories import Source
 from sqe_fast.store import MemoryStore
 
@@ -70,7 +71,7 @@ def main(step, root, source, log, point):
     if name in ("add", "commit"):
         before(MemoryStore, name, int(count or 1))
     elif name not in ("none", "generate"):
-        before({"prepare": prepare, "run": run}[step], name, int(count or 1))
+        before({"prepare": prepare, "run": answers}[step], name, int(count or 1))
     if step == "prepare":
         prepare.prepare(
             root, [42, 43], Source((source,)), TextEncoder(), generator, protocol=PROTOCOL, chunk=5

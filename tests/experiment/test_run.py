@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 import shutil
@@ -9,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ import pytest
 from oracles.small import ScriptedGenerator, TextEncoder
 from oracles.steps import PROTOCOL, SETTINGS, Asker
 
+from sqe_fast._cli.experiment.run import run as command
 from sqe_fast._store.files import sha256_of
 from sqe_fast.engine import Engine
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.expand import Expander
 from sqe_fast.experiment.layout import SeedFolder, seed_folders
 from sqe_fast.experiment.manifest import read_manifest
 from sqe_fast.experiment.prepare import prepare
@@ -190,9 +193,7 @@ def test_what_is_there_is_not_run_again(root):
     assert (len(generator.calls), len(encoder.calls)) == (calls, encoded)
     assert [rows.method for rows in second[0].rows()] == [*METHOD_FILES, "Oracle"]
     other = replace(SETTINGS, methods=tuple(METHOD_FILES), threshold=0.5)
-    told = (
-        r"methods.Selective-QE.threshold: there it is 0.55, given 0.5; methods.Oracle: there .*, given null"
-    )
+    told = r"methods.Selective-QE.threshold: there it is 0.55, given 0.5; methods.Oracle: is there, and not"
     with pytest.raises(InvalidInputError, match=told):
         run(root, encoder, generator, settings=other)
     assert rows_of(root) == before
@@ -387,6 +388,53 @@ def test_a_budget_of_tokens(root):
     assert 0 < one.expanded.sum() < 24
     assert 0 < spent.sum() <= 320
     assert np.isfinite(one.seconds).all()
+
+
+FEWER = (
+    replace(get_method("traces", K=1), name="One-Trace", alias="one"),
+    replace(get_method("always", K=1, P=1), name="One-Each", alias="each"),
+    get_method("sqe+"),
+)
+
+
+@pytest.mark.filterwarnings("ignore:SQE-Plus was chosen for stores")
+@pytest.mark.parametrize("method", FEWER, ids=lambda method: method.alias)
+def test_a_method_that_takes_fewer_probes_costs_what_it_would_alone(root, method):
+    """Beside one that takes more: the same rows, new tokens in proportion, and never without a time."""
+    found = []
+    for methods in ((method,), ("always", method)):
+        copy = root.parent / f"of{len(methods)}"
+        shutil.copytree(root, copy)
+        run(copy, TextEncoder(), ScriptedGenerator(), seeds=[42], settings=RunSettings(methods=methods))
+        found.append(read_seed(copy / "seed42").methods[method.name])
+    alone, beside = found
+    for name in ("retrieved", "expanded", "calls", "prompt_tokens", "cached_tokens"):
+        assert np.array_equal(getattr(alone, name), getattr(beside, name))
+    assert alone.calls.any()
+    traces = 3 * np.minimum(alone.calls, 1)
+    wanted = traces if method.wants[1] == 0 else traces + 3
+    assert beside.completion_tokens.tolist() == wanted.tolist()
+    assert np.isfinite(beside.seconds).all()
+    assert all(row["estimated_tokens"] for row in beside.raw)
+    assert not alone.raw[0]["estimated_tokens"]
+    for a, b in zip(alone.raw, beside.raw, strict=True):
+        judged = ("gated", "lists", "problem", "refused", "evidence")
+        assert [a.get(name) for name in judged] == [b.get(name) for name in judged]
+
+
+def test_every_option_of_expansions_can_be_chosen():
+    """In Python and on the command line; each is told in the manifest, and reaches the expander."""
+    options = set(inspect.signature(Expander).parameters) - {"generator", "cache", "K", "P", "count_cached"}
+    own = {"sampling_seed" if name == "seed" else name for name in options}
+    assert own == set(RunSettings().choices(42, None)["expansions"]) - {"generator", "prompts"}
+    assert own <= {field.name for field in fields(RunSettings)}
+    assert own <= {parameter.name for parameter in command.params}
+    lengths = []
+    for brief in (False, True):
+        generator = ScriptedGenerator()
+        expander = RunSettings(brief=brief).expander(generator, None)
+        lengths.append(sum(len(one.messages[0].content) for one in expander.requests("why?", 1, 0)))
+    assert lengths[1] < lengths[0] / 2
 
 
 def test_joint_answers(root):

@@ -2,20 +2,28 @@
 
 import json
 import random
+import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles.rows import made_up, write
+from oracles.small import ScriptedGenerator, TextEncoder
 
 from sqe_fast.cli import main
 from sqe_fast.errors import InvalidInputError
 from sqe_fast.experiment._verify.rows import check_rows
+from sqe_fast.experiment.page import PAGE, page_parts, write_page
 from sqe_fast.experiment.report import write_report
-from sqe_fast.experiment.rows import METHOD_FILES, read_experiment, read_rows
-from sqe_fast.experiment.tables import ReportSettings
+from sqe_fast.experiment.rows import METHOD_FILES, read_experiment, read_rows, read_seed
+from sqe_fast.experiment.run import run
+from sqe_fast.experiment.settings import RunSettings
+from sqe_fast.experiment.tables import ReportSettings, build_tables
 from sqe_fast.experiment.verify import verify_experiment
+from sqe_fast.gate import RateGate
+from sqe_fast.methods import Stage, get_method
 
 FAST = ReportSettings(resamples=200, seed_resamples=200)
 MADE = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -53,6 +61,31 @@ def test_a_sound_experiment_adds_up(real):
     assert [str(finding) for finding in report.findings] == []
     assert report.ok
     assert (report.seeds, report.rows, report.tables, dict(report.missing)) == ((42, 43), 432, 15, {})
+
+
+ACCEPTING = "top1 >= question + 0.1"
+KINDS = (
+    replace(get_method("traces", accept=ACCEPTING), name="Careful", alias="careful"),
+    replace(get_method("traces", accept=ACCEPTING, fusion="zscore"), name="Summed", alias="summed"),
+    replace(get_method("always", weights={"paraphrase*": 0}), name="Weighted", alias="weighted"),
+    replace(get_method("traces", weigh_by="spread", accept="lift >= 2 ~ 1"), name="Weighed", alias="weighed"),
+    replace(get_method("always", stages=(Stage(1, 0, ACCEPTING),)), name="Cascade", alias="cascade"),
+    replace(get_method("sqe"), name="Half", alias="half", gate=RateGate(0.5, signal="spread")),
+)
+
+
+@pytest.mark.filterwarnings("ignore:.* was chosen for stores with")
+@pytest.mark.parametrize("joint", [False, True])
+def test_rows_of_every_kind_of_method_add_up(tiny_prepared, tmp_path, joint):
+    """Fused by scores, weighted, accepted, in steps: also where every probe of a question was refused."""
+    shutil.copytree(tiny_prepared, tmp_path / "exp")
+    chosen = RunSettings(methods=("dense", "always", "oracle", "hybrid+", "sqe+", *KINDS), joint=joint)
+    run(tmp_path / "exp", TextEncoder(), ScriptedGenerator(), settings=chosen)
+    assert told(tmp_path / "exp") == []
+    rows = {name: part.raw for name, part in read_seed(tmp_path / "exp/seed42").methods.items()}
+    for name in ("Careful", "Summed", "SQE-Plus"):
+        assert any(row["refused"] and not row["meta"]["expanded"] for row in rows[name])
+    assert {row["steps"] for row in rows["Cascade"]} == {1, 2}
 
 
 def test_rows_of_the_release_add_up(bare):
@@ -329,6 +362,33 @@ def test_a_changed_cell_of_a_stored_table_is_told(real):
     ]
 
 
+def test_an_oracle_that_did_not_foresee_is_found(real):
+    """Each row that says otherwise than the hits of the two methods it chooses from."""
+    path = real / "seed42/results/oracle_detailed.jsonl"
+    rows = rows_of(path)
+    for row in rows:
+        row["meta"]["expanded"] = row["gated"] = not row["meta"]["expanded"]
+    save(path, rows)
+    found = [one for one in told(real) if "but expansion" in one]
+    assert len(found) == len(rows)
+    assert any("expanded is true, but expansion does not help within 5" in one for one in found)
+
+
+def test_a_changed_page_is_found(real):
+    """Its figures and tables, each by its id."""
+    experiment = read_experiment(real)
+    page = write_page(real / "report" / PAGE, experiment, build_tables(experiment, FAST), settings=FAST)
+    assert told(real) == []
+    text = page.path.read_text("utf-8")
+    parts = page_parts(experiment, build_tables(experiment, FAST), FAST)
+    for html in parts.values():
+        place = text.index(html) + max(found.start() for found in re.finditer(r"\d", html))
+        text = f"{text[:place]}{(int(text[place]) + 1) % 10}{text[place + 1 :]}"
+    page.path.write_text(text, "utf-8")
+    assert told(real) == [f"report/{PAGE}: {part} differs from what the rows give" for part in parts]
+    assert len(parts) == 4 + 15
+
+
 def test_what_is_missing_is_told(real):
     (real / "seed42/results/hybrid_rrf_detailed.jsonl").unlink()
     (real / "report/main.tex").unlink()
@@ -346,6 +406,20 @@ def test_other_settings_of_one_seed_are_told(real):
     path.write_text(json.dumps(manifest))
     text = "\n".join(told(real))
     assert "not run as seed 42: methods.Selective-QE.threshold: there it is 0.55, given 0.7" in text
+
+
+def test_another_generator_of_one_seed_is_a_note(real, capsys):
+    """Recorded expansions of one store beside those that a model wrote for others, say."""
+    path = real / "seed43/results/manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["choices"]["expansions"]["generator"] = "vllm:small"
+    path.write_text(json.dumps(manifest))
+    report = verify_experiment(real)
+    assert report.ok
+    (note,) = report.notes
+    assert note.startswith("seed 43 was not expanded as seed 42: expansions.generator: there it is")
+    assert main(["experiment", "verify", str(real)]) == 0
+    assert f"note: {note}" in capsys.readouterr().out
 
 
 def test_a_seed_left_out_of_the_report_is_told(real):

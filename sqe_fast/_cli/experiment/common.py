@@ -63,13 +63,21 @@ def exact_dtype(device: str | None, given: str | None) -> str:
 
 
 class LazyGenerator:
-    """A generator by its spec, loaded when it is first asked: what is there already loads no model."""
+    """A generator by its spec, loaded when it is first asked: what is there already loads no model.
+
+    Attributes
+    ----------
+    name : str
+        The spec; of a recording the name of its file and a checksum, since what was made from it is kept by
+        this name: it may be moved, and must not be changed.
+    """
 
     def __init__(self, spec: str) -> None:
         from sqe_fast.generate.factory import check_spec
 
         check_spec(spec)
-        self.name = spec
+        self.name = _recorded(spec) or spec
+        self._spec = spec
         self._generator: Any = None
 
     def load(self) -> None:
@@ -77,7 +85,7 @@ class LazyGenerator:
         if self._generator is None:
             from sqe_fast.generate import make_generator
 
-            self._generator = make_generator(self.name)
+            self._generator = make_generator(self._spec)
 
     def generate(self, requests: Sequence[Any]) -> list[Any]:
         """See `sqe_fast.generate.base.Generator.generate`."""
@@ -95,3 +103,12 @@ class LazyGenerator:
         """Free the model, if it was loaded."""
         if self._generator is not None:
             self._generator.close()
+
+
+def _recorded(spec: str) -> str | None:
+    """Return a name for the content of a recording; None where the spec is of none that is there."""
+    from sqe_fast._store.files import sha256_of
+
+    kind, _, name = spec.partition(":")
+    path = Path(name)
+    return f"recorded:{path.name}@{sha256_of(path)[:16]}" if kind == "recorded" and path.is_file() else None

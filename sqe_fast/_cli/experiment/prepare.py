@@ -99,6 +99,8 @@ def prepare(
     chosen = {names.get(name, name): value for name, value in numbers.items() if value is not None}
     if generator is not None and generator.startswith("recorded:"):
         raise InvalidInputError("--generator: a recording holds no questions; give them as --questions FILE")
+    if questions is not None:  # which say what the targets are; the number only sizes the pool
+        chosen.setdefault("n_targets", min(Protocol.n_targets, chosen.get("n_memory", Protocol.n_memory)))
     protocol = Protocol(**chosen)
     wanted = seed_list(seeds)
     source = Source(sources, split, skip_bad, ids or _ids(sources))  # type: ignore[arg-type]

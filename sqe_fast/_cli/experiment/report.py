@@ -11,8 +11,6 @@ from sqe_fast._cli.options import debug, examples
 
 __all__ = ["report"]
 
-PAGE = "index.html"
-
 EXAMPLES = """\
 Examples:
   sqe-fast experiment report exp/
@@ -73,7 +71,7 @@ def report(
     tables = write_report(folder, experiment, settings)
     if not no_page:
         from sqe_fast.experiment.gatecurves import experiment_curves
-        from sqe_fast.experiment.page import write_page
+        from sqe_fast.experiment.page import PAGE, write_page
 
         curves = experiment_curves(experiment, settings.k)
         page = write_page(

@@ -45,6 +45,7 @@ Examples:
 @click.option("--max-new-tokens", type=int, metavar="N", help="Of an expansion.  [default: 256]")
 @click.option("--sampling-seed", type=int, help="Fixes the expansions where the engine can.")
 @click.option("--joint", is_flag=True, help="Ask for traces and paraphrases in one answer.")
+@click.option("--brief", is_flag=True, help="Ask for traces in few words: a shorter prompt.")
 @click.option(
     "--trace-end", type=click.Choice(["model", "step", "blank"]), help="Of a trace.  [default: model]"
 )
@@ -122,12 +123,15 @@ def _encoder(root: Path, seeds: list[int] | None, device: str | None, given: str
     from sqe_fast.experiment.layout import seed_folders
     from sqe_fast.store import MemoryStore
 
-    found = [one for one in seed_folders(root) if seeds is None or one.seed in seeds]
-    if not found:
+    there = seed_folders(root)
+    if not there:
         raise InvalidInputError(
             f"{str(root)!r} holds no prepared seed; see sqe-fast experiment prepare --help"
         )
-    pinned = MemoryStore.settings_of(found[0].memory)["encoder"]
+    first = next((one for one in there if seeds is None or one.seed in seeds), None)
+    if first is None:
+        return None  # the run tells which seeds there are
+    pinned = MemoryStore.settings_of(first.memory)["encoder"]
     return PinnedEncoder(pinned, device, exact_dtype(device, given)) if pinned else None
 
 

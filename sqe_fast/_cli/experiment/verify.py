@@ -61,11 +61,13 @@ def _own(root: Path, seeds: list[int] | None, report: Path | None, limit: int, a
             "rows": found.rows,
             "tables": found.tables,
             "missing": dict(found.missing),
+            "notes": list(found.notes),
             "problems": [{"where": f.where, "query_id": f.query_id, "what": f.what} for f in found.findings],
         }
         click.echo(json.dumps(told))
     else:
         _lines("problem", found.findings, limit)
+        _lines("note", found.notes, limit)
         for name, why in found.missing.items():
             click.echo(f"not in these rows: {name}: {why}")
         tables = "no stored tables" if found.tables is None else f"{found.tables} stored tables"

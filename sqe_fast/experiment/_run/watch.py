@@ -103,6 +103,7 @@ class KeptExpansions:
         self._expander = expander
         self._done = done
         self._paid: set[str] = set()
+        self._alone = False
 
     def expand(
         self, questions: Sequence[str], K: Sequence[int], P: Sequence[int], after: int | Sequence[int] = 0
@@ -110,20 +111,37 @@ class KeptExpansions:
         """Return one expansion a question; see `Expander.expand`."""
         made = self._expander.expand(questions, K=K, P=P, after=after)
         before = after if isinstance(after, Sequence) else [after] * len(questions)
+        if self._alone:
+            counts = zip(questions, made, K, P, strict=True)
+            made = [one if one.error is None else self._part(one, *count) for _, one, *count in counts]
         known = len(self.made)
         for question, expansion, *asked in zip(questions, made, K, P, before, strict=True):
-            self.made[question] = _widest(self.made.get(question), expansion, asked[2])
+            if not self._alone:
+                self.made[question] = _widest(self.made.get(question), expansion, asked[2])
             # By what was asked: a question that comes again is the same generation.
             spent = self._seconds.setdefault(question, {})
             spent[asked[0], asked[1], asked[2]] = sum(expansion.seconds.values())
-            if not expansion.cached:
+            if not (expansion.cached or self._alone):
                 self._paid.add(question)
         if len(self.made) > known:
             self._done(len(self.made))
         return made
 
+    def _part(self, failed: Expansion, K: int, P: int) -> Expansion:
+        """Return the first probes of what was made for a method that took more, where alone they fail."""
+        kept = self.made[failed.question]
+        part = replace(kept, traces=kept.traces[:K], paraphrases=kept.paraphrases[:P])
+        if len(part.probes) <= len(failed.probes):
+            return failed
+        counts = {"traces": (K, len(kept.traces)), "paraphrases": (P, len(kept.paraphrases))}
+        shares = {kind: min(1.0, wish / max(1, had)) for kind, (wish, had) in counts.items()}
+        # An answer with both kinds: alone, it would have been another one.
+        seconds = {kind: shares.get(kind, float("nan")) * value for kind, value in kept.seconds.items()}
+        return replace(part, seconds=seconds, problems={}, error=None)
+
     def start(self) -> None:
-        """Begin to measure `seconds` anew: of a method that now runs alone."""
+        """Begin to measure `seconds` anew: of a method that now runs alone, and asks for nothing new."""
+        self._alone = True
         self._seconds.clear()
 
     def seconds(self, questions: Sequence[str], gated: NDArray[np.bool_]) -> NDArray[np.float64]:

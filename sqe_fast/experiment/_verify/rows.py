@@ -66,14 +66,14 @@ def _of_lists(rows: MethodRows, i: int, row: Mapping[str, Any]) -> Iterator[str]
     meta = row.get("meta") or {}
     lists = row.get("lists")
     if isinstance(lists, list):
-        probes = {str(name).rsplit(" ", 1)[0] for name in lists}
+        probes = {str(name).rsplit(" ", 1)[0] for name in lists} | set(row.get("refused") or ())
         for key, count in (
             ("n_ranked_lists_fused", len(lists)),
             ("n_hypothetical_traces_generated", sum(name.startswith("trace ") for name in probes)),
             ("n_paraphrases_generated", sum(name.startswith("paraphrase ") for name in probes)),
         ):
             if key in meta and meta[key] != count:
-                yield f"{key} is {meta[key]}, but lists holds {count}"
+                yield f"{key} is {meta[key]}, but lists (and refused) hold {count}"
     if row.get("method", rows.method) != rows.method:
         yield f"method is {row['method']!r} in the file of {rows.method}"
     mode = MODES.get(rows.method)
@@ -119,8 +119,13 @@ def _of_gate(rows: MethodRows, i: int, row: Mapping[str, Any], expected: bool | 
             yield f"gated is {str(gated).lower()}, but the gate gives {str(expected).lower()}"
         elif gated is None and rows.expanded[i] and not expected:
             yield "expanded is true, but the gate is shut"
-        elif not rows.expanded[i] and expected and row.get("problem") is None and _told(rows):
-            yield "expanded is false, but the gate is open and no problem is told"
+        elif not rows.expanded[i] and expected and _told(rows) and not _why_not(row):
+            yield "expanded is false, but the gate is open, and neither a problem nor refused probes are told"
+
+
+def _why_not(row: Mapping[str, Any]) -> bool:
+    """Whether a row says why an expansion that was asked for took no part."""
+    return bool(row.get("problem") or row.get("refused"))
 
 
 def _told(rows: MethodRows) -> bool:

@@ -47,6 +47,7 @@ class SeedCheck:
             *self._alone(),
             *self._aligned(),
             *self._recombined(),
+            *self._foreseen(),
             *self._asked(),
             *self._stored(),
         ):
@@ -199,6 +200,21 @@ class SeedCheck:
                         where = self._line(rows, i)
                         line = self._line(source, j)
                         yield Finding(where, f"other retrieved_ids than {line}, by the same lists", query_id)
+
+    def _foreseen(self) -> Iterator[Finding]:
+        """Check that the oracle expands just where Always-Expand hits and Dense-Only misses."""
+        oracle, always, dense = (self._parts.get(name) for name in ("Oracle", "Always-Expand", "Dense-Only"))
+        if oracle is None or always is None or dense is None:
+            return
+        at = (self._chosen("Oracle") or {}).get("at")
+        same = oracle.query_ids == always.query_ids == dense.query_ids
+        if not (same and type(at) is int and at > 0 and self._alike("Oracle", "Always-Expand")):
+            return
+        helped = always.hit(at) & ~dense.hit(at)
+        for i in (helped != oracle.expanded).nonzero()[0].tolist():
+            told = "expansion helps within" if helped[i] else "expansion does not help within"
+            what = f"expanded is {str(bool(oracle.expanded[i])).lower()}, but {told} {at}"
+            yield Finding(self._line(oracle, i), what, oracle.query_ids[i])
 
     def _alike(self, name: str, other: str) -> bool:
         """Whether two methods were run with the same numbers of lists and hits."""

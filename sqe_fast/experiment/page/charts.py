@@ -93,11 +93,12 @@ def _recall(experiment: Experiment, settings: ReportSettings) -> tuple[Draw, str
 def _tokens(experiment: Experiment, settings: ReportSettings) -> tuple[Draw, str]:
     cut = settings.k
     recall = _recalls(experiment, cut)
-    costs = {name: [cost_of([seed.methods[name]]) for seed in experiment.seeds] for name in recall}
-    measured = [name for name in recall if all(cost.measured for cost in costs[name])]
-    if not any(cost.total_tokens for name in measured for cost in costs[name]):
+    parts = {name: [seed.methods[name] for seed in experiment.seeds] for name in recall}
+    measured = [name for name in recall if all(cost_of([part]).measured for part in parts[name])]
+    # Over all questions, as in the tables, however many each seed has.
+    tokens = {name: [cost_of(parts[name]).total_tokens] for name in measured}
+    if not any(total for (total,) in tokens.values()):
         raise NotInRowsError("the rows hold no counts of tokens")
-    tokens = {name: [cost.total_tokens for cost in costs[name]] for name in measured}
     without = [name for name in recall if name not in measured]
 
     def draw(width: float, name: str) -> str:

@@ -23,7 +23,9 @@ from sqe_fast.experiment.rows import Experiment
 from sqe_fast.experiment.table import Table
 from sqe_fast.experiment.tables import ReportSettings
 
-__all__ = ["PageReport", "write_page"]
+__all__ = ["PAGE", "PageReport", "page_parts", "write_page"]
+
+PAGE = "index.html"  # in the folder of a report
 
 SCRIPTS = ("elements.js", "data.js", "detail.js", "list.js", "start.js")
 
@@ -158,17 +160,29 @@ def write_page(
     )
 
 
+def page_parts(
+    experiment: Experiment, tables: Sequence[Table], settings: ReportSettings | None = None
+) -> dict[str, str]:
+    """Return the HTML of each figure and table as it stands on the page of an experiment, by its id."""
+    drawn = charts(experiment, ReportSettings() if settings is None else settings)
+    return {chart.id: chart.html(i) for i, chart in enumerate(drawn, 1)} | _numbered(tables)
+
+
 def _figures(drawn: Sequence[Chart]) -> Section:
     return Section("figures", "Figures", "\n".join(chart.html(i) for i, chart in enumerate(drawn, 1)))
 
 
 def _tables(tables: Sequence[Table]) -> Section:
-    """Return the tables, numbered where they are there."""
-    parts, number = [], 0
+    return Section("tables", "Tables", "\n".join(_numbered(tables).values()))
+
+
+def _numbered(tables: Sequence[Table]) -> dict[str, str]:
+    """Return the HTML of each table by its id, numbered where it is there."""
+    parts, number = {}, 0
     for table in tables:
         number += table.missing is None
-        parts.append(table_html(table, number if table.missing is None else None))
-    return Section("tables", "Tables", "\n".join(parts))
+        parts[table_id(table)] = table_html(table, number if table.missing is None else None)
+    return parts
 
 
 def _questions(left_out: Sequence[str]) -> Section:

@@ -106,9 +106,10 @@ def case_examples(experiment: Experiment, settings: ReportSettings) -> Table:
         Column("target_id", "Target"),
     )
     kept = max(map(len, ours.retrieved), default=0)
-    counts = f"{np.count_nonzero(a & ~b)} gains and {np.count_nonzero(b & ~a)} losses"
-    shown = f"the first {settings.examples} of each by query id"
-    note = f"Of {counts} on seed {seed.seed}, {shown}; >{kept}: not among the hits kept."
+    note = (
+        f"The first {settings.examples} of each by query id, of the gains ({np.count_nonzero(a & ~b)}) and "
+        f"losses ({np.count_nonzero(b & ~a)}) on seed {seed.seed}; >{kept}: not among the hits kept."
+    )
     return Table("case-examples", f"Queries that {OURS} wins or loses", columns, tuple(rows), (note,))
 
 

@@ -68,5 +68,6 @@ def multi_seed(experiment: Experiment, _: ReportSettings) -> Table:
     left_out = sorted({name for seed in experiment.seeds for name in seed.methods} - {row[0] for row in rows})
     if left_out:
         notes.append(f"Not in every seed, so left out: {', '.join(left_out)}.")
-    title = f"Recall over {len(experiment.seeds)} seeds"
+    count = len(experiment.seeds)
+    title = f"Recall over {count} seeds" if count > 1 else "Recall over one seed"
     return Table("multi-seed", title, tuple(columns), tuple(rows), tuple(notes))

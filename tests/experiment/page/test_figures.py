@@ -142,6 +142,16 @@ def test_recall_stands_in_proportion_and_seeds_from_top_to_bottom():
     assert svg.index("Selective-QE 65.3") < svg.index("Dense-Only 64.7")  # the higher mean first
 
 
+def test_deviations_stay_within_what_a_recall_can_be():
+    """Seeds of few questions differ by more than their mean: no axis goes far below 0 or above 100."""
+    recall = {"Dense-Only": [0.0, 0.0, 0.8], "Always-Expand": [0.2, 1.0, 1.0]}
+    svg = figures.tokens_against_recall({name: [10.0] for name in recall}, recall)
+    ticks = {int(found) for found in re.findall(r">(-?\d+)</text>", svg)}
+    assert {0, 100} <= ticks
+    assert min(ticks) == 0
+    assert max(ticks) == 100
+
+
 def test_one_seed_has_no_deviation():
     svg = figures.recall_by_seed({"Dense-Only": [0.6]}, [42])
     assert "60.0" in svg

@@ -43,7 +43,7 @@ function refresh({ keep = false } = {}) {
 function drawList() {
   const first = state.page * PAGE;
   const slice = state.found.slice(first, first + PAGE);
-  at("count").textContent = slice.length ? `${shown(first + 1)}–${shown(first + slice.length)} of ${shown(state.found.length)} questions` : "No question fits.";
+  at("count").textContent = slice.length ? `${shown(first + 1)}–${shown(first + slice.length)} of ${shown(state.found.length)} question${state.found.length === 1 ? "" : "s"}` : "No question fits.";
   at("list").replaceChildren(...slice.map(([question, told]) => {
     const name = told.is.has("helped") ? "helped" : told.is.has("hurt") ? "hurt" : "";
     const ranks = told.base === null ? rankText(told.rank) : `${rankText(told.base)} → ${rankText(told.rank)}`;

@@ -113,11 +113,12 @@ def recall_by_seed(
                 y,
                 look[key].shape,
                 color=look[key].color,
-                radius=3.2,
+                radius=3.2 if len(seeds) > 1 else 5.0,
                 outline=0.6,
                 title=f"{key}, seed {seed}: {values[key][i]:.1f} %",
             )
-        canvas.line(scale(mean), start, scale(mean), start + row + 4, width=2.5)
+        if len(seeds) > 1:  # of one, the line would hide the mark
+            canvas.line(scale(mean), start, scale(mean), start + row + 4, width=2.5)
     return canvas.svg()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sqe_fast.errors import InvalidInputError
 from sqe_fast.experiment.page.figures.base import (
@@ -61,10 +61,10 @@ def tokens_against_recall(
     x = {key: float(column(f"tokens[{key!r}]", tokens[key]).mean()) for key in names}
     y_all = {key: percent(column(f"recall[{key!r}]", recall[key])) for key in names}
     y = {key: float(array.mean()) for key, array in y_all.items()}
-    bars = {key: float(array.std(ddof=1)) if len(array) > 1 else 0.0 for key, array in y_all.items()}
+    bars = {key: _bar(array) for key, array in y_all.items()}
     least = robust_low(list(y.values()))
     shown = [key for key in names if y[key] >= least]
-    low, high = padded(min(y[key] - bars[key] for key in shown), max(y[key] + bars[key] for key in shown))
+    low, high = padded(min(bars[key][0] for key in shown), max(bars[key][1] for key in shown))
     below = [key for key in names if key not in shown]
     narrow = width < NARROW
     left, right, top = 36.0, 14.0, 34.0
@@ -84,9 +84,8 @@ def tokens_against_recall(
     canvas.x_axis(across, bottom, x_ticks, top=top, title="Prompt and completion tokens a query, mean")
     canvas.y_axis(up, left, y_ticks, right=width - right, digits=tick_digits(y_ticks))
     canvas.line(left, bottom, left, up.start)
-    canvas.text(
-        0, 12, f"Recall@{cut} (%)" + (", mean and one deviation over seeds" if any(bars.values()) else "")
-    )
+    several = any(lower < upper for lower, upper in bars.values())
+    canvas.text(0, 12, f"Recall@{cut} (%)" + (", mean and one deviation over seeds" if several else ""))
     look = styles(names)
     taken: list[Box] = []
     places: dict[str, tuple[float, float]] = {}
@@ -94,8 +93,8 @@ def tokens_against_recall(
         place = (across(x[key]), up(y[key]) if key in shown else bottom - 9)
         places[key] = place
         taken.append(Box(place[0] - 6, place[1] - 6, 12, 12))
-        if key in shown and bars[key]:
-            ends = up(y[key] - bars[key]), up(y[key] + bars[key])
+        if key in shown and bars[key][0] < bars[key][1]:
+            ends = up(bars[key][0]), up(bars[key][1])
             canvas.line(place[0], ends[0], place[0], ends[1], width=1.25, opacity=0.45)
             taken.append(Box(place[0] - 2, ends[1], 4, ends[0] - ends[1]))
     frame = Box(left + 2, top - 8, width - left - 4, bottom - top + 6)
@@ -111,6 +110,13 @@ def tokens_against_recall(
         shape = look[key].shape if key in shown else "down"
         canvas.mark(*places[key], shape, color=look[key].color, radius=5.5, title=title)
     return canvas.svg()
+
+
+def _bar(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the ends of one sample deviation about the mean, within what a recall can be."""
+    mean = float(values.mean())
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return max(0.0, mean - deviation), min(100.0, mean + deviation)
 
 
 def _place(
