@@ -107,7 +107,7 @@ class Dialect:
 
     def tag(self, kind: Kind) -> str:
         """Return the name of the tag around a kind of block."""
-        return {"search": self.search, "observation": self.observation}.get(kind, kind)
+        return self.search if kind == "search" else self.observation if kind == "observation" else kind
 
     def blocks(self, text: str) -> tuple[Block, ...]:
         """Read a response into its blocks, in order; white space between blocks is dropped."""
@@ -204,6 +204,10 @@ class Dialect:
         return re.compile(f"<{space}(?P<slash>/?){space}{names}{end}", re.IGNORECASE)
 
     @cached_property
+    def _kinds(self) -> dict[str, Kind]:
+        return {self.tag(kind): kind for kind in ("think", "search", "observation", "answer")}
+
+    @cached_property
     def _after(self) -> dict[str, tuple[str, ...]]:
         """The tags that may open after one has closed."""
         return {
@@ -220,16 +224,10 @@ class Dialect:
         where an observation follows; an action that another tag interrupts was only mentioned. Complexity is
         linear in the text.
         """
-        kinds: dict[str, Kind] = {
-            "think": "think",
-            self.search: "search",
-            self.observation: "observation",
-            "answer": "answer",
-        }
         place = start = 0  # the end of the last block; where the open one's content begins
         opened: Kind | None = None
         for match in self._pattern.finditer(text):
-            kind = kinds[match["name"].lower()]
+            kind = self._kinds[match["name"].lower()]
             if match["slash"]:
                 if kind == opened:
                     yield self._block(kind, text[start : match.start()], True), match.end()

@@ -23,7 +23,7 @@ def test_one_call_sees_all_queries_and_each_passage_once():
     assert [(one.text, one.squeezed, one.problem) for one in made] == [
         ("facts", True, None), ("Nothing was found.", False, None), ("facts", True, None)
     ]  # fmt: skip
-    assert [one.usage.totals()["calls"] for one in made] == [1, 0, 1]
+    assert [one.usage and one.usage.totals()["calls"] for one in made] == [1, None, 1]
     request = model.batches[0][0]
     assert (request.temperature, request.max_new_tokens, request.stop) == (0.0, 512, ())
     prompt = request.messages[0].content
