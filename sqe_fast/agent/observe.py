@@ -114,6 +114,7 @@ def _observation(queries: tuple[str, ...], hits: list[list[Passage]], squeezed: 
         squeezed.squeezed,
         "; ".join(problems) or None,
         sum(found.cost for found in told),
+        squeezed.fallback,
     )
     usages = [found.usage for found in told if found.usage is not None]
     return Observation(turn, sum(usages, Usage.zeros(1)) if usages else None, squeezed.usage)

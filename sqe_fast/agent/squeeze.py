@@ -29,12 +29,16 @@ Search = tuple[Sequence[str], Sequence[Sequence[Passage]]]
 
 @dataclass(frozen=True)
 class Squeezed:
-    """One observation: its text, whether the compressor wrote it, why not, and its cost (None: not asked)."""
+    """One observation: its text, whether the compressor wrote it, why not, its cost, what stands for it.
+
+    `usage` is None where the compressor was not asked, `fallback` where it did not fail.
+    """
 
     text: str
     squeezed: bool = False
     problem: str | None = None
     usage: Usage | None = None
+    fallback: str | None = None
 
 
 class Squeezer:
@@ -112,7 +116,7 @@ class Squeezer:
         raw = format_found(*search)
         shown = {"raw": raw, "truncated": shortened(raw, 4 * self.max_new_tokens), "drop": NOTHING}
         problem = f"compressor failed ({reason}); fallback: {self.fallback}"
-        return Squeezed(shown[self.fallback], False, problem, usage_of([answer]))
+        return Squeezed(shown[self.fallback], False, problem, usage_of([answer]), self.fallback)
 
 
 def usage_of(answers: Sequence[Generation]) -> Usage:

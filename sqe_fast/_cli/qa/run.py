@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 from sqe_fast._cli.options import debug, device, examples
 from sqe_fast._cli.qa.parts import RETRIEVER_HELP
+from sqe_fast.errors import InvalidInputError, SqeFastError
 
 if TYPE_CHECKING:
     from sqe_fast.agent.presets import Preset
@@ -36,7 +38,7 @@ _BUDGETS = ("prompt", "response", "observation", "answer", "turn", "context")
 
 @click.command(epilog=examples(EXAMPLES), short_help="Answer question sets by one system, in step.")
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--system", required=True, help="Which search agent, by its name or alias.")
+@click.option("--system", required=True, metavar="SYSTEM", help="Which search agent, as listed below.")
 @click.option(
     "--questions",
     "sources",
@@ -65,6 +67,16 @@ _BUDGETS = ("prompt", "response", "observation", "answer", "turn", "context")
 )
 @click.option(
     "--turns", type=click.IntRange(1), metavar="N", help="Search turns at most.  [default: the system's]"
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["single", "tags", "tools"]),
+    help="How searches are written: one query, several, or a tool call in JSON.  [default: the system's]",
+)
+@click.option(
+    "--template",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with the prompt that a model was trained on, {question} where the question goes.",
 )
 @click.option(
     "--prompt-tokens", type=click.IntRange(1), metavar="N", help="Budget of a prompt.  [default: 4096]"
@@ -143,8 +155,8 @@ def run(
 ) -> None:
     """Answer questions by one search agent and keep a row of each in the folder OUT.
 
-    A run that was stopped, however, goes on when it is started again with the same settings: questions that
-    have a row are not asked again. `sqe-fast qa report` makes tables of runs, `sqe-fast qa show` shows one
+    A run that was stopped goes on when it is started again with the same settings: questions that have a row
+    are not asked again. `sqe-fast qa report` makes tables of runs, `sqe-fast qa show` shows one
     question's way.
     """
     preset = _preset(system, options)  # a mistake is told before anything is loaded
@@ -198,13 +210,24 @@ def run(
 
 
 def _preset(system: str, options: dict[str, Any]) -> Preset:
+    from sqe_fast.agent.dialect import DIALECTS
     from sqe_fast.agent.presets import get_preset
 
-    preset = get_preset(system)
+    try:
+        preset = get_preset(system)
+    except InvalidInputError as error:
+        raise click.UsageError(f"--system: {error}") from None
     changes = {name: options[name] for name in ("k", "queries", "turns") if options[name] is not None}
     if changes and not preset.searches:
         raise click.UsageError(f"{preset.name} does not search: leave out --{min(changes)}")
+    if options["dialect"] is not None:
+        changes["dialect"] = DIALECTS[options["dialect"]]
+    if options["template"] is not None:
+        changes["template"] = options["template"].read_text(encoding="utf-8")
     limits = {name: options[f"{name}_tokens"] for name in _BUDGETS if options[f"{name}_tokens"] is not None}
+    response, answer = (limits.get(name, getattr(preset.budgets, name)) for name in ("response", "answer"))
+    if answer > response:
+        raise click.UsageError(f"--answer-tokens, {answer}, are a part of --response-tokens, {response}")
     return get_preset(preset, budgets=replace(preset.budgets, **limits), **changes)
 
 
@@ -251,9 +274,17 @@ def _roller(
     )
 
 
-def _tell(out: Path, rows: Any, answered: int) -> None:
+def _tell(out: Path, rows: Sequence[Mapping[str, Any]], answered: int) -> None:
+    from sqe_fast.agent.qa.report import squeezes
+
     right = sum(row["em"] for row in rows)
     failed = sum(row["finish"] == "failed" for row in rows)
     click.echo(f"{answered:,} answered now, {len(rows):,} in {out}: exact match {right / len(rows):.1%}")
+    if told := squeezes(rows):
+        click.echo(told, err=True)
     if failed:
-        click.echo(f"{failed:,} failed; their rows tell why (--retry-failed asks them again)", err=True)
+        first = next(row["problem"] for row in rows if row["finish"] == "failed")
+        told = f"{failed:,} failed (--retry-failed asks them again), the first: {first}"
+        if failed == len(rows):
+            raise SqeFastError(told)
+        click.echo(told, err=True)

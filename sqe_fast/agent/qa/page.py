@@ -60,11 +60,13 @@ def rollout_sections(runs: Sequence[QARun], *, limit: int = 100) -> list[Section
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
     golden = row["golden_answers"]
     more = f" and {len(golden) - SHOWN} more" if len(golden) > SHOWN else ""
+    problems = [row["problem"], *(turn["problem"] for turn in row["searches"])]
+    told = [f"EM {int(row['em'])}", row["finish"], *dict.fromkeys(filter(None, problems))]
     return {
         "id": f"{row['set']}/{row['id']}",
         "question": f"{row['question']} (golden: {' | '.join(golden[:SHOWN])}{more})",
         "answer": row["answer"],
-        "finish": f"EM {int(row['em'])} · {row['finish']}",
+        "finish": " · ".join(told),
         "score": row["f1"],
         "segments": [
             {"role": role, "text": text.strip("\n"), "tokens": tokens}

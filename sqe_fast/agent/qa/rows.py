@@ -53,7 +53,8 @@ def make_row(question: Question, rollout: Rollout, *, searches: bool = True) -> 
         ``set``, ``id``, ``question``, ``golden_answers``, ``answer``; ``em`` and ``f1`` against the best
         golden answer; ``valid``, ``finish``, ``problem``; ``answer_recall`` and ``evidence_recall`` (null
         where not known); ``searches``, one a turn: ``queries``, ``hits`` (id, title and score of each query's
-        passages), ``squeezed``, ``problem``, ``cost``; tokens and calls of ``policy``, ``compressor`` and
+        passages), ``squeezed``, ``fallback`` (what was shown where the compressor failed), ``problem``,
+        ``cost``; tokens and calls of ``policy``, ``compressor`` and
         ``search``; ``seconds`` of each room; ``estimated``; ``segments``: role, text, tokens.
     """
     passages = list({passage.id: passage for turn in rollout.turns for passage in turn.passages}.values())
@@ -131,6 +132,7 @@ def _search(turn: SearchTurn) -> dict[str, Any]:
         "queries": list(turn.queries),
         "hits": [[_hit(passage) for passage in found] for found in turn.hits],
         "squeezed": turn.squeezed,
+        "fallback": turn.fallback,
         "problem": turn.problem,
         "cost": turn.cost,
     }

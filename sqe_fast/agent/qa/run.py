@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from sqe_fast._checks import check_int
 from sqe_fast._store.files import replace_file
 from sqe_fast._store.locks import WriterLock
+from sqe_fast.agent.presets import PRESETS
 from sqe_fast.agent.qa.rows import make_row, parse_rows
 from sqe_fast.agent.qa.sets import Question
 from sqe_fast.agent.values import Rollout
@@ -153,12 +154,16 @@ def read_run(folder: str | os.PathLike[str]) -> QARun:
 
 
 def read_runs(folders: Sequence[str | os.PathLike[str]]) -> list[QARun]:
-    """Return the runs of folders, in order; a folder that is no run stands for the runs right below it."""
+    """Return the runs of folders, in order.
+
+    A folder that is no run stands for the runs right below it, in the order of the presets, then by name.
+    """
+    order = {preset.name: place for place, preset in enumerate(PRESETS.values())}
     runs = []
     for folder in map(Path, folders):
         below = sorted(one.parent for one in folder.glob(f"*/{MANIFEST}"))
         if not (folder / MANIFEST).exists() and below:
-            runs += [read_run(one) for one in below]
+            runs += sorted(map(read_run, below), key=lambda run: order.get(run.system, len(order)))
         else:
             runs.append(read_run(folder))
     return runs
