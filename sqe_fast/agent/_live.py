@@ -203,15 +203,20 @@ class Live:
             self._dead_end("length" if cut else "none")
 
     def _take_forced(self, text: str, trusted: bool) -> None:
+        dialect = self.course.preset.dialect
         if self.course.chat and _ANSWER in text:
-            turn = self.course.preset.dialect.turn(text)
-            self._say(turn.text, turn.missing, trusted)
-            self.answer = turn.answer
+            turn = dialect.turn(text)
+            if turn.action == "answer":
+                self._say(turn.text, turn.missing, trusted)
+                self.answer = turn.answer
+            else:  # it searches once more, which cannot be, and answers all the same
+                self._say(text, "", trusted)
+                self.answer = dialect.answer(text)
         else:  # the answer was begun for it; or it leaves out the tags, asked in a chat
             body, end, _ = text.partition(_END)
             self._say(body + end, "" if end or self.course.chat else _END, trusted)
             body = without_thinking(body)
-            self.answer = self.course.preset.dialect.turn(f"{_ANSWER}{body}{_END}").answer or body
+            self.answer = dialect.turn(f"{_ANSWER}{body}{_END}").answer or dialect.plain(body)
         self.answer = (self.answer or "").strip() or None
         self.finish = "none" if self.answer is None else "forced"
 

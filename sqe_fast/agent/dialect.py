@@ -117,7 +117,8 @@ class Dialect:
         """Read one turn of the policy.
 
         The first search or answer decides, as it does where generation stops at the first closing tag; more
-        answers may follow the first, and the last one counts. What stands behind the action is left out.
+        answers may follow the first, and the last one counts. What stands behind the action is left out. An
+        observation that the policy makes up before it acts is passed over.
         """
         answer: tuple[Block, int] | None = None
         for block, end in self._scan(text):
@@ -125,7 +126,8 @@ class Dialect:
                 if block.kind == "search" and answer is None:
                     missing = "" if block.closed else f"</{self.search}>"
                     return Turn("search", text[:end], block.queries, missing=missing)
-                break
+                if answer is not None:
+                    break
             if block.kind == "answer":
                 answer = block, end
         if answer is None:
@@ -137,6 +139,21 @@ class Dialect:
         """Return the last answer of a whole response, or None."""
         answers = [block.text for block in self.blocks(text) if block.kind == "answer"]
         return answers[-1] if answers else None
+
+    def plain(self, text: str) -> str:
+        """Return the first words of `text` that stand between tags, or before or behind all of them.
+
+        Examples
+        --------
+        >>> TAGS.plain("Paris <information>Paris is"), TAGS.plain("<search>Paris</search>")
+        ('Paris', 'Paris')
+        """
+        place = 0
+        for match in self._pattern.finditer(text):
+            if words := text[place : match.start()].strip():
+                return words
+            place = match.end()
+        return text[place:].strip()
 
     def valid(self, text: str) -> bool:
         """Judge a whole response: (think, search, observation)* think, answer, only white space between.

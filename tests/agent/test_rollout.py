@@ -192,6 +192,30 @@ def test_a_forced_answer_in_a_chat_needs_no_tags():
         assert [m.role for m in policy.batches[1][0].messages] == ["user", "assistant", "user"]
 
 
+@pytest.mark.parametrize("chat", [False, True])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Paris",
+        "Paris <information>Paris is",
+        "Paris <search>capital",
+        "<search>Paris</search>",
+        "<think>so</think>Paris<think>or",
+        "Paris</answer> <answer>Rome</answer>",
+        "Lyon <answer>Paris</answer>",
+    ],
+)
+def test_a_forced_answer_is_read_whatever_tags_it_holds(said, chat):
+    (rollout,), _, _ = run({"a": ["Hm.", said]}, continuation="chat" if chat else "prefill")
+    assert (rollout.answer, rollout.finish, rollout.valid) == ("Paris", "forced", False)
+
+
+def test_a_forced_answer_behind_one_more_search_counts():
+    said = ["Hm.", "<search>Emma</search><answer>Paris</answer>"]
+    (rollout,), _, index = run({"a": said}, continuation="chat")
+    assert (rollout.answer, rollout.finish, index.batches) == ("Paris", "forced", [])
+
+
 class Untold(NotedPolicy):
     """An engine that does not say at which text it stopped, nor counts tokens."""
 
