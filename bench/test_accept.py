@@ -16,7 +16,7 @@ from bench.probes import Expanded
 
 SIZES = (1, 32, 1024)
 RULES = ("top1 >= 0.6", "top1 >= question + 0.05", "top1_z >= 4.5", "dense_bm25 >= 0.1", "overlap >= 0.1")
-RULES += ("agreement >= 0.2", "idf_share >= 0.3", "bm25_z >= 8", "top1 >= 0.6 ~ 0.1")
+RULES += ("agreement >= 0.2", "idf_share >= 0.3", "bm25_z >= 8", "lift >= 2.5", "top1 >= 0.6 ~ 0.1")
 FUSIONS = ("rrf", "zscore", "minmax")
 ALONE = 4  # questions whose answers are compared with those of batches of one
 

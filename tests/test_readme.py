@@ -136,6 +136,42 @@ def test_the_engine_example_runs(folder):
     assert sorted(names["batches"]) == ["Dense-Only", "Hybrid-RRF", "Selective-QE"]
 
 
+@pytest.mark.slow
+def test_ours_runs(folder, capsys):
+    need(*MODELS, "sklearn")
+    from sqe_fast.cli import main
+    from sqe_fast.encode import Encoder
+    from sqe_fast.engine import Engine
+    from sqe_fast.generate import make_generator
+    from sqe_fast.readers import read
+    from sqe_fast.store import MemoryStore
+
+    def here(line):
+        """Run a line in this process: a new one would load the model's library again."""
+        program, *arguments = shlex.split(line)
+        assert program == "sqe-fast"
+        capsys.readouterr()
+        assert main(arguments) == 0
+        return capsys.readouterr().out
+
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    with MemoryStore.create("memory", encoder=Encoder.load("minilm")) as store:
+        store.add(read(SAMPLE / "episodes.jsonl"))
+        store.commit()
+        engine = Engine(store, generator=make_generator("recorded:expansions.jsonl"))
+        names = {"engine": engine, "questions": [json.loads(line)["query"] for line in lines]}
+        exec(block("Ours: sqe+", "python"), names)
+    assert names["batch"].gated.mean() == pytest.approx(0.45, abs=0.1)
+    assert names["free"].usage.total_tokens == 0
+    search, curve, fit, gated = block("Ours: sqe+", "sh").splitlines()
+    found = here(search.removesuffix(" > found.jsonl"))
+    assert len(found.splitlines()) == len(lines)
+    assert "Gates that expand 48% of the questions" in here(curve)
+    assert (folder / "curves.svg").read_text().startswith("<svg")
+    assert "out of fold" in here(fit)
+    assert len(here(gated).splitlines()) > len(lines)
+
+
 def test_the_gates_example_runs(folder):
     need("faiss", "sklearn")
     from oracles.small import TextEncoder

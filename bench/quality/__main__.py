@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.quality.basis import basis_table
 from bench.quality.dev import STRENGTHS, dev_set
+from bench.quality.elsewhere import elsewhere_table
 from bench.quality.expanding import acceptance_table, counts_table, stop_table
 from bench.quality.gating import gates_table, paper_outcomes, plus_outcomes
 from bench.quality.plus import carry_table, choices_table, plus_table
@@ -19,7 +20,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="holds agent_memory")
     parser.add_argument("--tokenizer", default="minilm", help="what counts tokens")
-    parser.add_argument("--only", help="names of tables, with commas")
+    parser.add_argument(
+        "--only", help="names of tables, with commas; elsewhere takes minutes and must be named"
+    )
     given = parser.parse_args()
     with dev_set(given.data, given.tokenizer) as dev:
         tables: dict[str, Callable[[], Table]] = {
@@ -45,6 +48,7 @@ def main() -> None:
             "carry": lambda: carry_table(given.data, given.tokenizer),
         }
         wanted = list(tables) if given.only is None else given.only.split(",")
+        tables["elsewhere"] = lambda: elsewhere_table(given.data)
         for name in wanted:
             print(markdown_text(tables[name]()), flush=True)
 

@@ -26,7 +26,7 @@ STORES: Mapping[str, Mapping[str, Any]] = {
 
 
 class RecordedEncoder:
-    """Looks vectors up by text; `turn` may make another encoder of them."""
+    """Looks vectors up by text."""
 
     def __init__(self, table: Mapping[str, NDArray[np.float32]], dim: int) -> None:
         self.name = "minilm, recorded"
@@ -51,12 +51,20 @@ class Dev:
         return Engine(self.stores[store], generator=self.generators[strength])
 
 
+def _swapped(path: Path, folder: Path) -> Path:
+    """Write a recording anew with the traces of each question in the other order."""
+    target = folder / path.name
+    rows = [row | {"traces": row["traces"][::-1]} for row in _records(path)]
+    target.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return target
+
+
 def _records(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 @contextmanager
-def dev_set(data: Path, tokenizer: str = "minilm", turn: Any = None) -> Iterator[Dev]:
+def dev_set(data: Path, tokenizer: str = "minilm", turn: Any = None, second: bool = False) -> Iterator[Dev]:
     """Open the dev set.
 
     Parameters
@@ -67,6 +75,8 @@ def dev_set(data: Path, tokenizer: str = "minilm", turn: Any = None) -> Iterator
         What counts tokens, see `RecordedGenerator`.
     turn
         From float32[n, dim] vectors to other unit vectors: an encoder of another scale or quality.
+    second
+        Put the second recorded trace of each question first: another sample of the same generator.
     """
     folder = data / "agent_memory"
     ids = (folder / "dev" / "store_ids.txt").read_text(encoding="utf-8").split()
@@ -91,6 +101,8 @@ def dev_set(data: Path, tokenizer: str = "minilm", turn: Any = None) -> Iterator
                     table.setdefault(name, vector)
     encoder = RecordedEncoder(table, vectors.shape[1])
     with TemporaryDirectory() as scratch:
+        if second:
+            paths = {name: _swapped(path, Path(scratch)) for name, path in paths.items()}
         stores = {
             name: MemoryStore.create(Path(scratch) / name, encoder=encoder, **settings)
             for name, settings in STORES.items()

@@ -74,8 +74,8 @@ def counts_table(dev: Dev) -> Table:
         tuple(columns),
         tuple(rows),
         (
-            "Fusion of sqe+. Calls and tokens are of a question. Expansions are recorded: one answer for "
-            "both kinds saves an instruction and brings the same probes.",
+            "Fusion of sqe+; calls and tokens of a question. Expansions are recorded: one answer for both "
+            "kinds saves an instruction and brings the same probes.",
         ),
     )
 

@@ -183,15 +183,19 @@ def _with_verl(out: Path, preset: Preset, options: dict[str, Any]) -> None:
     from sqe_fast.agent.training.verl.launch import ppo_command, write_agent_loop
 
     overrides = ["=".join(_pair(text)) for text in options["overrides"]]
+    retriever = options["retriever"]
+    if retriever is not None and not retriever.startswith(("http://", "https://")):
+        if not Path(retriever).exists():
+            raise click.UsageError(
+                f"--retriever: with verl, http://HOST:PORT or passages that are there; got {retriever!r}"
+            )
+        retriever = str(Path(retriever).absolute())  # workers run elsewhere
     if not options["dry_run"]:
         for package in ("verl", "ray", "vllm"):
             package_folder(package, "verl" if package != "vllm" else "gpu", "--backend verl")
     questions = _questions(options["sources"], options["limit"])
-    validated = _questions(options["validate"], options["limit"]) or questions[:_EVALUATED]
+    validated = _questions(options["validate"], options["limit"], split=None) or questions[:_EVALUATED]
     out.mkdir(parents=True, exist_ok=True)
-    retriever = options["retriever"]
-    if retriever is not None and not retriever.startswith(("http://", "https://")):
-        retriever = str(Path(retriever).absolute())
     loop = write_agent_loop(
         out / "agent_loop.json",
         preset,
@@ -238,6 +242,11 @@ def _preset(system: str, options: dict[str, Any]) -> Preset:
         raise click.UsageError(f"{preset.name} does not search: leave out --k and --turns")
     if options["reward"] is not None and options["reward"] not in REWARDS:
         raise click.UsageError(f"--reward must be one of {', '.join(REWARDS)}; got {options['reward']!r}")
+    if (options["reward"] or preset.reward) == "stepsearch":
+        raise click.UsageError(
+            "the reward stepsearch needs search keys and golden passages, which question files do not hold: "
+            "give another --reward, or train in Python with grpo_reward"
+        )
     return get_preset(preset, budgets=replace(preset.budgets, **_budgets(options)), **changes)
 
 
@@ -245,10 +254,10 @@ def _budgets(options: dict[str, Any]) -> dict[str, int]:
     return {name: options[f"{name}_tokens"] for name in _BUDGETS if options[f"{name}_tokens"] is not None}
 
 
-def _questions(sources: tuple[str, ...], limit: int | None) -> list[Question]:
+def _questions(sources: tuple[str, ...], limit: int | None, split: str | None = "train") -> list[Question]:
     from sqe_fast.agent.qa.sets import load_questions
 
-    return [question for source in sources for question in load_questions(source, limit, split="train")]
+    return [question for source in sources for question in load_questions(source, limit, split)]
 
 
 def _model(name: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sqe_fast.errors import InvalidInputError
+from sqe_fast.experiment.page.sections import GateCurves
+from sqe_fast.experiment.rows import Experiment
 from sqe_fast.experiment.table import Column, Table
 from sqe_fast.gate.study import (
     Held,
@@ -17,13 +19,15 @@ from sqe_fast.gate.study import (
     contrast_with_random,
     expected_hits,
     oracle_curve,
+    outcomes_of_rows,
     power,
     random_band,
     score_curve,
 )
 from sqe_fast.gate.study.outcomes import Floats
 
-__all__ = ["AGAINST", "NEEDY_ABOVE", "curve_table", "gate_table", "signal_scores"]
+__all__ = ["AGAINST", "NEEDY_ABOVE", "curve_table", "experiment_curves", "figure_curves", "gate_table"]
+__all__ += ["held_table", "signal_scores"]
 
 AGAINST = "top1"
 """The gate that others are compared with: the paper's."""
@@ -32,6 +36,9 @@ NEEDY_ABOVE = frozenset({"oov", "length"})
 """Signals whose high values speak for expansion; of all others low ones do. Not chosen by any data."""
 
 POINTS = 51
+SHOWN = 6  # lines of a figure that can still be told apart
+SHARE = 0.48  # of the paper
+BASE, EXPANDED = "Dense-Only", "Always-Expand"
 RANDOM, ORACLE = "random", "oracle"
 
 
@@ -138,6 +145,26 @@ def gate_table(
     )
 
 
+def held_table(held: Mapping[str, Held], *, at: int = 5, name: str = "held") -> Table:
+    """Return what gates reach on questions that they were not fitted on, best first."""
+    rows = [
+        (gate, out.share, out.recall, out.against_random.mean, _interval(out)) for gate, out in held.items()
+    ]
+    rows.sort(key=lambda row: -row[2])
+    return Table(
+        name,
+        "The same out of fold, thresholds set on other questions",
+        (
+            Column("gate", "Gate"),
+            Column("share", "Expanded", "percent"),
+            Column("recall", f"R@{at}", "percent"),
+            Column("random", "less random", "points"),
+            Column("interval", "95%", "interval"),
+        ),
+        tuple(rows),
+    )
+
+
 def curve_table(
     outcomes: Outcomes,
     scores: Mapping[str, Floats],
@@ -155,6 +182,42 @@ def curve_table(
     columns = (Column("budget", f"Share of {axis}", "percent"), *(Column(k, k, "percent") for k in lines))
     rows = tuple(map(tuple, np.column_stack([budget, *lines.values()]).tolist()))
     return Table(name, f"Recall against the share of {axis}", columns, rows)
+
+
+def figure_curves(
+    outcomes: Outcomes,
+    scores: Mapping[str, Floats],
+    axis: Literal["questions", "tokens"] = "questions",
+    *,
+    at: int = 5,
+) -> GateCurves:
+    """Return the figure of the first few gates, and of the one that others are compared with."""
+    budget = np.linspace(0, 1, POINTS)
+    shown = [name for place, name in enumerate(scores) if place < SHOWN or name == AGAINST]
+    band = random_band(outcomes, budget, axis)
+    return GateCurves(
+        budget,
+        {name: score_curve(outcomes, scores[name], axis).at(budget) for name in shown},
+        (band.low, band.high),
+        oracle_curve(outcomes, axis).at(budget),
+        axis,
+        at,
+    )
+
+
+def experiment_curves(experiment: Experiment, at: int = 5) -> GateCurves | None:
+    """Return the figure of an experiment's signals, the best at the paper's share first.
+
+    None where the rows of Dense-Only or of Always-Expand, or every signal, are lacking in some seed.
+    """
+    if any(name not in seed.methods for seed in experiment.seeds for name in (BASE, EXPANDED)):
+        return None
+    outcomes = outcomes_of_rows(experiment.seeds, BASE, EXPANDED, at)
+    scores = signal_scores(outcomes)
+    if not scores or not len(outcomes):
+        return None
+    best = sorted(scores, key=lambda name: -score_curve(outcomes, scores[name]).at(SHARE)[0])
+    return figure_curves(outcomes, {name: scores[name] for name in best}, at=at)
 
 
 def _interval(out: Held) -> tuple[float, float]:

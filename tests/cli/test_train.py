@@ -44,6 +44,11 @@ SEARCH = [*COMMON, "--system", "search-r1", "--retriever", "corpus.jsonl"]
         (["--backend", "trl", "--system", "r1", "--dry-run"], "--dry-run goes with --backend verl"),
         (["--backend", "trl", "--system", "r1", "--steps", "2", "--epochs", "1"], "one of --steps and --ep"),
         (["--backend", "trl", "--system", "r1", "--set", "x"], "--set must be KEY=VALUE; got 'x'"),
+        (
+            ["--backend", "trl", "--system", "stepsearch", "--retriever", "x"],
+            "reward stepsearch needs search",
+        ),
+        (["--backend", "verl", "--system", "search-r1", "--retriever", "pool:x"], "passages that are there"),
         (["--backend", "tensor", "--system", "r1"], "'tensor' is not one of"),
     ],
 )
@@ -87,6 +92,23 @@ def test_verl_is_started_with_files_of_its_own(run, files):
     rows = pyarrow.parquet.read_table(files / "out" / "train.parquet").to_pylist()
     assert [row["extra_info"]["question"] for row in rows] == [one["question"] for one in QUESTIONS]
     assert (files / "out" / "test.parquet").exists()
+
+
+def test_sets_of_the_hub_are_trained_on_and_validated_with_in_their_splits(run, files, monkeypatch):
+    pytest.importorskip("pyarrow")
+    from sqe_fast.readers import hub
+
+    asked = []
+
+    def records(name, split, config=None):
+        asked.append((config, split))
+        yield 1, QUESTIONS[0]
+
+    monkeypatch.setattr(hub, "records", records)
+    more = ["--backend", "verl", "--dry-run", "--system", "r1", "--model", "m"]
+    code, _, _ = run("train", "out", "--questions", "nq", "--validate", "hotpotqa", *more)
+    assert code == 0
+    assert asked == [("nq", "train"), ("hotpotqa", "dev")]
 
 
 def test_a_verl_that_fails_is_told(run, files, monkeypatch):

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.rows import made_up, write
 
 from sqe_fast.errors import InvalidInputError
-from sqe_fast.experiment.gatecurves import curve_table, gate_table, signal_scores
+from sqe_fast.experiment.gatecurves import (
+    curve_table,
+    experiment_curves,
+    figure_curves,
+    gate_table,
+    signal_scores,
+)
+from sqe_fast.experiment.rows import read_experiment
 from sqe_fast.experiment.table import cell_text
 from sqe_fast.gate.study import (
     Outcomes,
@@ -59,6 +67,26 @@ def test_without_the_gate_to_compare_with_its_columns_are_empty(outcomes):
     assert set(table.column("against")) == {None}
     with pytest.raises(InvalidInputError, match="at least one gate"):
         gate_table(outcomes, {}, 0.3)
+
+
+def test_the_figure_holds_the_best_and_the_papers_gate(outcomes):
+    scores = {f"g{i}": outcomes.signal("good") for i in range(9)} | {"top1": outcomes.signal("top1")}
+    curves = figure_curves(outcomes, scores, "tokens", at=3)
+    assert list(curves.gates) == [*(f"g{i}" for i in range(6)), "top1"]
+    assert (curves.axis, curves.cut) == ("tokens", 3)
+    assert curves.gates["g0"][25] == score_curve(outcomes, outcomes.signal("good"), "tokens").at(0.5)[0]
+
+
+def test_an_experiment_has_curves_of_its_signals(tmp_path):
+    experiment = read_experiment(write(tmp_path / "exp", made_up(n=16)))
+    curves = experiment_curves(experiment)
+    assert set(curves.gates) <= {"top1", *experiment.seeds[0].methods["Dense-Only"].signals}
+    assert "top1" in curves.gates
+    base = np.concatenate([seed.methods["Dense-Only"].hit(5) for seed in experiment.seeds])
+    assert all(line[0] == base.mean() for line in curves.gates.values())
+    for seed in experiment.seeds:
+        del seed.methods["Always-Expand"]
+    assert experiment_curves(experiment) is None
 
 
 def test_a_curve_table_holds_every_line(outcomes):

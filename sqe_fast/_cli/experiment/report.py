@@ -72,9 +72,13 @@ def report(
     folder = root / FOLDER if output is None else output
     tables = write_report(folder, experiment, settings)
     if not no_page:
+        from sqe_fast.experiment.gatecurves import experiment_curves
         from sqe_fast.experiment.page import write_page
 
-        page = write_page(folder / PAGE, experiment, tables, probes=not no_probes, settings=settings)
+        curves = experiment_curves(experiment, settings.k)
+        page = write_page(
+            folder / PAGE, experiment, tables, probes=not no_probes, settings=settings, curves=curves
+        )
         for note in page.left_out:
             click.echo(f"sqe-fast: not on the page: {note}", err=True)
     if not quiet:

