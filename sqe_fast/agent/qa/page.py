@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from sqe_fast.agent.qa.report import labels
+from sqe_fast.agent.qa.rows import author
 from sqe_fast.agent.qa.run import QARun
 from sqe_fast.experiment.page import PageReport, Section, rollouts_section, write_page
 from sqe_fast.experiment.page.html import slug
@@ -69,7 +70,7 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
         "finish": " · ".join(told),
         "score": row["f1"],
         "segments": [
-            {"role": role, "text": text.strip("\n"), "tokens": tokens}
+            {"role": author(role, text), "text": text.strip("\n"), "tokens": tokens}
             for role, text, tokens in row["segments"]
         ],
     }
