@@ -64,6 +64,17 @@ def test_all_questions_go_in_step():
     assert none.seconds["search"] == 0 < two.seconds["search"]
 
 
+def test_every_text_is_counted_once():
+    class Counting(NotedPolicy):
+        def count_tokens(self, texts):
+            counted.extend(texts)
+            return super().count_tokens(texts)
+
+    counted = []
+    made = Roller(Counting(SCRIPTS), NotedIndex(), "search-r1").run(list(SCRIPTS), list(SCRIPTS))
+    assert sorted(counted) == sorted(segment.text for rollout in made for segment in rollout.segments)
+
+
 def stripped(rollout):
     return dataclasses.replace(
         rollout, seconds={}, usage_policy=None, usage_compressor=None, usage_search=None

@@ -186,9 +186,11 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _pin(path: Path, settings: Mapping[str, Any]) -> None:
-    """Write the settings where there are none; raise where there are others."""
+    """Write the settings where no row was made with any; raise where rows were made with others."""
     asked = json.loads(json.dumps(dict(settings)))
-    if path.exists():
+    rows = path.parent / ROWS
+    answered = rows.exists() and b"\n" in rows.read_bytes()
+    if path.exists() and answered:
         pinned = _manifest(path)["settings"]
         if differing := _differences(pinned, asked):
             raise InvalidInputError(
@@ -196,7 +198,7 @@ def _pin(path: Path, settings: Mapping[str, Any]) -> None:
                 "Give the same ones, or name a new folder"
             )
         return
-    if (path.parent / ROWS).exists():
+    if answered:
         raise RecordError(f"{str(path.parent)!r} holds {ROWS} and no {MANIFEST}; name a new folder")
     import sqe_fast
 
