@@ -51,7 +51,7 @@ class Usage:
     def __post_init__(self) -> None:
         columns = self._columns()
         shape = columns[0].shape
-        if len(shape) != 1 or any(c.shape != shape or c.dtype != np.int64 for c in columns):
+        if len(shape) != 1 or not all(c.shape == shape and c.dtype == np.int64 for c in columns):
             shapes = sorted({column.shape for column in columns})
             kinds = sorted({str(column.dtype) for column in columns})
             raise InvalidInputError(

@@ -72,7 +72,7 @@ class Live:
     def request(self) -> Request | None:
         """Return what to generate next; None where a budget ends the rollout here."""
         budgets, force = self.course.budgets, self.course.force
-        left = budgets.response - sum(segment.tokens for segment in self.segments if segment.mask)
+        left = budgets.response - sum(one.tokens for one in self.segments if one.role == "policy")
         left = min(left, self._room())
         if not self.forcing:
             free = min(left - (budgets.answer if force else 0), budgets.turn or left)
@@ -145,6 +145,7 @@ class Live:
     def rollout(self, estimated: bool) -> Rollout:
         """Return the finished rollout."""
         response = "".join(segment.text for segment in self.segments[1:])
+        nothing = Usage.zeros(1)
         return Rollout(
             id=self.id,
             question=self.question,
@@ -154,8 +155,8 @@ class Live:
             valid=self.finish == "answer" and self.strict and self.course.preset.dialect.valid(response),
             finish=self.finish or "none",
             usage_policy=usage_of(self.said),
-            usage_compressor=sum(self.compressor, Usage.zeros(1)),
-            usage_search=sum(self.search, Usage.zeros(1)),
+            usage_compressor=sum(self.compressor, nothing),
+            usage_search=sum(self.search, nothing),
             seconds=dict(self.seconds),
             problem=self.problem,
             estimated=estimated,
