@@ -49,14 +49,17 @@ class Usage:
     estimated: bool = False
 
     def __post_init__(self) -> None:
-        shapes = {column.shape for column in self._columns()}
-        kinds = {column.dtype for column in self._columns()}
-        if len(shapes) != 1 or len(next(iter(shapes))) != 1 or kinds != {np.dtype(np.int64)}:
+        columns = self._columns()
+        shape = columns[0].shape
+        if len(shape) != 1 or not all(c.shape == shape and c.dtype == np.int64 for c in columns):
+            shapes = sorted({column.shape for column in columns})
+            kinds = sorted({str(column.dtype) for column in columns})
             raise InvalidInputError(
                 f"Usage: {', '.join(_FIELDS)} must be int64 arrays of one length; "
-                f"got shapes {sorted(shapes)} and dtypes {sorted(map(str, kinds))}"
+                f"got shapes {shapes} and dtypes {kinds}"
             )
-        if any(column.min(initial=0) < 0 for column in self._columns()):
+        # Rollouts make one for each question: the sign of all four in one pass.
+        if (columns[0] | columns[1] | columns[2] | columns[3]).min(initial=0) < 0:
             raise InvalidInputError("Usage: counts must be >= 0")
 
     @classmethod
@@ -76,8 +79,7 @@ class Usage:
     @classmethod
     def zeros(cls, n: int) -> Usage:
         """Return the usage of n queries that cost nothing."""
-        nothing = [0] * n
-        return cls.of(nothing, nothing, nothing, nothing)
+        return cls(*np.zeros((4, n), np.int64))
 
     @classmethod
     def concat(cls, parts: Sequence[Usage]) -> Usage:

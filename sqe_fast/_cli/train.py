@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import subprocess
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import click
 
 from sqe_fast._cli.options import debug, examples
 from sqe_fast._cli.qa.parts import RETRIEVER_HELP
+from sqe_fast._cli.systems import budget_options, given_budgets, k, limit, make_preset, system, turns
 from sqe_fast.errors import InvalidInputError, SqeFastError
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ Examples:
       --questions nq --questions hotpotqa --retriever http://127.0.0.1:8000 \\
       --compressor openai:my-model@http://127.0.0.1:8001/v1 --set trainer.n_gpus_per_node=8"""
 
-_BUDGETS = ("prompt", "response", "observation", "answer", "turn")
 _EVALUATED = 256  # training questions that verl validates with where no others are given
 
 
@@ -41,7 +40,7 @@ _EVALUATED = 256  # training questions that verl validates with where no others 
     required=True,
     help="TRL: GRPO in this process. verl: PPO on Ray, for machines with GPUs.",
 )
-@click.option("--system", required=True, help="Which search agent, by its name or alias.")
+@system
 @click.option("--model", required=True, help="What is trained: a folder, a hub name, or smollm2.")
 @click.option(
     "--questions",
@@ -57,29 +56,14 @@ _EVALUATED = 256  # training questions that verl validates with where no others 
     metavar="SOURCE",
     help="With verl: questions to validate with.  [default: the first 256 of --questions]",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="The first so many questions of each set.")
+@limit
 @click.option("--retriever", metavar="WHERE", help=f"{RETRIEVER_HELP} With verl: a file, a folder or http.")
 @click.option("--compressor", metavar="SPEC", help="The frozen model that squeezes, where the system does.")
-@click.option("--k", type=click.IntRange(1), metavar="N", help="Passages a query.  [default: the system's]")
-@click.option("--turns", type=click.IntRange(1), metavar="N", help="Search turns.  [default: the system's]")
+@k
+@turns
 @click.option("--opening", metavar="TEXT", help="What each turn is begun with, such as <think>.")
 @click.option("--reward", help="A reward by name.  [default: the system's]")
-@click.option(
-    "--prompt-tokens", type=click.IntRange(1), metavar="N", help="Budget of a prompt.  [default: 4096]"
-)
-@click.option(
-    "--response-tokens", type=click.IntRange(1), metavar="N", help="Budget of the policy.  [default: 3000]"
-)
-@click.option(
-    "--observation-tokens",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Budget of an observation.  [default: 4096]",
-)
-@click.option(
-    "--answer-tokens", type=click.IntRange(1), metavar="N", help="Kept for a forced answer.  [default: 128]"
-)
-@click.option("--turn-tokens", type=click.IntRange(1), metavar="N", help="Budget of one turn.")
+@budget_options
 @click.option(
     "--completion-tokens",
     type=click.IntRange(1),
@@ -202,7 +186,7 @@ def _with_verl(out: Path, preset: Preset, options: dict[str, Any]) -> None:
         retriever,
         options["compressor"],
         settings={name: options[name] for name in ("k", "turns", "opening") if options[name] is not None},
-        budgets=_budgets(options),
+        budgets=given_budgets(options),
     )
     given = {
         "trainer.total_training_steps": options["steps"],
@@ -233,13 +217,9 @@ def _with_verl(out: Path, preset: Preset, options: dict[str, Any]) -> None:
 
 
 def _preset(system: str, options: dict[str, Any]) -> Preset:
-    from sqe_fast.agent.presets import get_preset
     from sqe_fast.agent.rewards import REWARDS
 
-    preset = get_preset(system)
-    changes = {name: options[name] for name in ("k", "turns", "opening") if options[name] is not None}
-    if not preset.searches and set(changes) & {"k", "turns"}:
-        raise click.UsageError(f"{preset.name} does not search: leave out --k and --turns")
+    preset = make_preset(system, options, opening=options["opening"])
     if options["reward"] is not None and options["reward"] not in REWARDS:
         raise click.UsageError(f"--reward must be one of {', '.join(REWARDS)}; got {options['reward']!r}")
     if (options["reward"] or preset.reward) == "stepsearch":
@@ -247,11 +227,7 @@ def _preset(system: str, options: dict[str, Any]) -> Preset:
             "the reward stepsearch needs search keys and golden passages, which question files do not hold: "
             "give another --reward, or train in Python with grpo_reward"
         )
-    return get_preset(preset, budgets=replace(preset.budgets, **_budgets(options)), **changes)
-
-
-def _budgets(options: dict[str, Any]) -> dict[str, int]:
-    return {name: options[f"{name}_tokens"] for name in _BUDGETS if options[f"{name}_tokens"] is not None}
+    return preset
 
 
 def _questions(sources: tuple[str, ...], limit: int | None, split: str | None = "train") -> list[Question]:

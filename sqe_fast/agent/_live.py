@@ -58,10 +58,9 @@ class Live:
     answer: str | None = None
     finish: str | None = None
     problem: str | None = None
-    said: int = 0  # turns of the policy
-    policy: Usage = field(default_factory=lambda: Usage.zeros(1))
-    compressor: Usage = field(default_factory=lambda: Usage.zeros(1))
-    search: Usage = field(default_factory=lambda: Usage.zeros(1))
+    said: list[Generation] = field(default_factory=list)  # one a turn of the policy
+    compressor: list[Usage] = field(default_factory=list)
+    search: list[Usage] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ROOMS, 0.0))
     row: int = 0  # its place in the run
 
@@ -73,14 +72,14 @@ class Live:
     def request(self) -> Request | None:
         """Return what to generate next; None where a budget ends the rollout here."""
         budgets, force = self.course.budgets, self.course.force
-        left = budgets.response - sum(s.tokens for s in self.segments if s.role == "policy")
+        left = budgets.response - sum(one.tokens for one in self.segments if one.role == "policy")
         left = min(left, self._room())
         if not self.forcing:
             free = min(left - (budgets.answer if force else 0), budgets.turn or left)
             if free >= 1:
                 if opening := self.course.preset.opening:
                     self.pending.append(("observation", opening))
-                return self._request(free, f"turn {self.said}")
+                return self._request(free, f"turn {len(self.said)}")
             self._dead_end("length")
         if self.forcing and min(left, budgets.answer) >= 1:
             return self._request(min(left, budgets.answer), "answer")
@@ -89,8 +88,7 @@ class Live:
 
     def take(self, answer: Generation) -> None:
         """Read what the policy said."""
-        self.policy += usage_of(answer)
-        self.said += 1
+        self.said.append(answer)
         if answer.error is not None or not answer.texts:
             self.finish, self.problem = "failed", answer.error or "the generator gave no text"
             return
@@ -109,9 +107,14 @@ class Live:
         """Return the segment that shows what a search found, uncut."""
         return self._shown(made.turn.observation + self._end())
 
-    def observe(self, made: Observation, tokens: int, count: Callable[[str], int]) -> None:
-        """Show the policy what its search found, cut to what fits; `tokens` are those of `shown`."""
-        budgets, turn, text = self.course.budgets, made.turn, self.shown(made)
+    def observe(
+        self, made: Observation, text: str, tokens: int, count: Callable[[str], int]
+    ) -> tuple[str, int]:
+        """Show the policy what its search found, cut to what fits; return what is shown, and its tokens.
+
+        `text` is `shown` and counts `tokens`.
+        """
+        budgets, turn, size = self.course.budgets, made.turn, tokens
         limit = min(budgets.observation, self._room() - (budgets.answer if self.course.force else 1))
         if tokens > limit:
             inner = self.course.preset.dialect.neutral(turn.observation)
@@ -126,11 +129,12 @@ class Live:
                 text, size = self._shown(self._end().lstrip("\n")), around
             problem = f"observation of {tokens} tokens cut to {size}"
             turn = replace(turn, problem=f"{turn.problem}; {problem}" if turn.problem else problem)
-        self.search += made.usage_search
-        self.compressor += made.usage_compressor
+        self.search += [made.usage_search] if made.usage_search is not None else []
+        self.compressor += [made.usage_compressor] if made.usage_compressor is not None else []
         self.searching = None
         self.turns.append(turn)
         self.pending.append(("observation", text))
+        return text, size
 
     def settle(self, tokens: list[int]) -> None:
         """Turn the pending texts, which count `tokens`, into segments."""
@@ -141,6 +145,7 @@ class Live:
     def rollout(self, estimated: bool) -> Rollout:
         """Return the finished rollout."""
         response = "".join(segment.text for segment in self.segments[1:])
+        nothing = Usage.zeros(1)
         return Rollout(
             id=self.id,
             question=self.question,
@@ -149,9 +154,9 @@ class Live:
             answer=self.answer,
             valid=self.finish == "answer" and self.strict and self.course.preset.dialect.valid(response),
             finish=self.finish or "none",
-            usage_policy=self.policy,
-            usage_compressor=self.compressor,
-            usage_search=self.search,
+            usage_policy=usage_of(self.said),
+            usage_compressor=sum(self.compressor, nothing),
+            usage_search=sum(self.search, nothing),
             seconds=dict(self.seconds),
             problem=self.problem,
             estimated=estimated,
@@ -165,15 +170,14 @@ class Live:
 
     def _request(self, limit: int, kind: str) -> Request:
         course = self.course
-        spoken = [*((s.role, s.text) for s in self.segments[1:]), *self.pending]
         messages, prefill = [Message("user", self.segments[0].text)], ""
         if course.chat:
-            messages += _messages(spoken)
+            messages += _messages([*((one.role, one.text) for one in self.segments[1:]), *self.pending])
         else:
-            prefill = "".join(text for _, text in spoken)
+            prefill = "".join([one.text for one in self.segments[1:]] + [text for _, text in self.pending])
         seed = course.seed
         if seed is not None:  # copies of one question must differ; equal seeds let a batch run together
-            seed = (seed + 1_000_003 * self.copy + self.said) % 2**63
+            seed = (seed + 1_000_003 * self.copy + len(self.said)) % 2**63
         return Request(
             tuple(messages),
             temperature=course.temperature,
@@ -200,15 +204,20 @@ class Live:
             self._dead_end("length" if cut else "none")
 
     def _take_forced(self, text: str, trusted: bool) -> None:
+        dialect = self.course.preset.dialect
         if self.course.chat and _ANSWER in text:
-            turn = self.course.preset.dialect.turn(text)
-            self._say(turn.text, turn.missing, trusted)
-            self.answer = turn.answer
+            turn = dialect.turn(text)
+            if turn.action == "answer":
+                self._say(turn.text, turn.missing, trusted)
+                self.answer = turn.answer
+            else:  # it searches once more, which cannot be, and answers all the same
+                self._say(text, "", trusted)
+                self.answer = dialect.answer(text)
         else:  # the answer was begun for it; or it leaves out the tags, asked in a chat
             body, end, _ = text.partition(_END)
             self._say(body + end, "" if end or self.course.chat else _END, trusted)
             body = without_thinking(body)
-            self.answer = self.course.preset.dialect.turn(f"{_ANSWER}{body}{_END}").answer or body
+            self.answer = dialect.turn(f"{_ANSWER}{body}{_END}").answer or dialect.plain(body)
         self.answer = (self.answer or "").strip() or None
         self.finish = "none" if self.answer is None else "forced"
 

@@ -92,6 +92,7 @@ class Steps:
         self.states: list[Live] = []
         self.live: list[Live] = []
         self._count = count
+        self._known: dict[str, int] = {}  # tokens of what is being shown
 
     def begin(self, questions: Sequence[str], ids: Sequence[str], models: Sequence[str] = ()) -> None:
         """Start a rollout for each question; `models` are those of a pool."""
@@ -143,20 +144,22 @@ class Steps:
     def show(self, found: Sequence[Observation]) -> None:
         """Show each searching question what was found."""
         pairs = list(zip(self.searching, found, strict=True))
-        tokens = self._count([state.shown(one) for state, one in pairs])
-        for (state, one), size in zip(pairs, tokens, strict=True):
-            state.observe(one, size, lambda text: self._count([text])[0])
+        texts = [state.shown(one) for state, one in pairs]
+        for (state, one), text, tokens in zip(pairs, texts, self._count(texts), strict=True):
+            shown, size = state.observe(one, text, tokens, lambda part: self._count([part])[0])
+            self._known[shown] = size
         self._settle([state for state, _ in pairs])
+        self._known = {}
 
     def _sizes(self, prompts: list[str]) -> list[int]:
         return self._count(prompts)
 
     def _settle(self, states: list[Live]) -> None:
-        """Count all new texts at once."""
-        texts = [text for state in states for _, text in state.pending]
-        tokens = iter(self._count(texts) if texts else ())
+        """Count all new texts at once; what was shown was counted when it was cut to fit."""
+        texts = [text for state in states for _, text in state.pending if text not in self._known]
+        sizes = self._known | dict(zip(texts, self._count(texts) if texts else (), strict=True))
         for state in states:
-            state.settle([next(tokens) for _ in state.pending])
+            state.settle([sizes[text] for _, text in state.pending])
 
     def _drop_finished(self) -> None:
         self.live = [state for state in self.states if state.finish is None]

@@ -107,7 +107,7 @@ class Dialect:
 
     def tag(self, kind: Kind) -> str:
         """Return the name of the tag around a kind of block."""
-        return {"search": self.search, "observation": self.observation}.get(kind, kind)
+        return self.search if kind == "search" else self.observation if kind == "observation" else kind
 
     def blocks(self, text: str) -> tuple[Block, ...]:
         """Read a response into its blocks, in order; white space between blocks is dropped."""
@@ -117,7 +117,8 @@ class Dialect:
         """Read one turn of the policy.
 
         The first search or answer decides, as it does where generation stops at the first closing tag; more
-        answers may follow the first, and the last one counts. What stands behind the action is left out.
+        answers may follow the first, and the last one counts. What stands behind the action is left out. An
+        observation that the policy makes up before it acts is passed over.
         """
         answer: tuple[Block, int] | None = None
         for block, end in self._scan(text):
@@ -125,7 +126,8 @@ class Dialect:
                 if block.kind == "search" and answer is None:
                     missing = "" if block.closed else f"</{self.search}>"
                     return Turn("search", text[:end], block.queries, missing=missing)
-                break
+                if answer is not None:
+                    break
             if block.kind == "answer":
                 answer = block, end
         if answer is None:
@@ -137,6 +139,21 @@ class Dialect:
         """Return the last answer of a whole response, or None."""
         answers = [block.text for block in self.blocks(text) if block.kind == "answer"]
         return answers[-1] if answers else None
+
+    def plain(self, text: str) -> str:
+        """Return the first words of `text` that stand between tags, or before or behind all of them.
+
+        Examples
+        --------
+        >>> TAGS.plain("Paris <information>Paris is"), TAGS.plain("<search>Paris</search>")
+        ('Paris', 'Paris')
+        """
+        place = 0
+        for match in self._pattern.finditer(text):
+            if words := text[place : match.start()].strip():
+                return words
+            place = match.end()
+        return text[place:].strip()
 
     def valid(self, text: str) -> bool:
         """Judge a whole response: (think, search, observation)* think, answer, only white space between.
@@ -204,6 +221,10 @@ class Dialect:
         return re.compile(f"<{space}(?P<slash>/?){space}{names}{end}", re.IGNORECASE)
 
     @cached_property
+    def _kinds(self) -> dict[str, Kind]:
+        return {self.tag(kind): kind for kind in ("think", "search", "observation", "answer")}
+
+    @cached_property
     def _after(self) -> dict[str, tuple[str, ...]]:
         """The tags that may open after one has closed."""
         return {
@@ -220,16 +241,10 @@ class Dialect:
         where an observation follows; an action that another tag interrupts was only mentioned. Complexity is
         linear in the text.
         """
-        kinds: dict[str, Kind] = {
-            "think": "think",
-            self.search: "search",
-            self.observation: "observation",
-            "answer": "answer",
-        }
         place = start = 0  # the end of the last block; where the open one's content begins
         opened: Kind | None = None
         for match in self._pattern.finditer(text):
-            kind = kinds[match["name"].lower()]
+            kind = self._kinds[match["name"].lower()]
             if match["slash"]:
                 if kind == opened:
                     yield self._block(kind, text[start : match.start()], True), match.end()

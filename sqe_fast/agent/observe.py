@@ -21,11 +21,11 @@ NO_QUERY = "The search held no query."
 
 @dataclass(frozen=True)
 class Observation:
-    """One search turn, and what it cost in language models."""
+    """One search turn, and what it cost in language models; None where none was asked."""
 
     turn: SearchTurn
-    usage_search: Usage
-    usage_compressor: Usage
+    usage_search: Usage | None = None
+    usage_compressor: Usage | None = None
 
 
 class Observer:
@@ -99,7 +99,7 @@ class Observer:
     def _squeezed(self, turns: Sequence[tuple[tuple[str, ...], list[list[Passage]]]]) -> list[Squeezed]:
         if self.squeezer is not None:
             return self.squeezer.squeeze(turns)
-        return [Squeezed(format_found(*turn), False, None, Usage.zeros(1)) for turn in turns]
+        return [Squeezed(format_found(*turn)) for turn in turns]
 
 
 def _observation(queries: tuple[str, ...], hits: list[list[Passage]], squeezed: Squeezed) -> Observation:
@@ -114,6 +114,7 @@ def _observation(queries: tuple[str, ...], hits: list[list[Passage]], squeezed: 
         squeezed.squeezed,
         "; ".join(problems) or None,
         sum(found.cost for found in told),
+        squeezed.fallback,
     )
     usages = [found.usage for found in told if found.usage is not None]
-    return Observation(turn, sum(usages, Usage.zeros(1)), squeezed.usage)
+    return Observation(turn, sum(usages, Usage.zeros(1)) if usages else None, squeezed.usage)

@@ -92,6 +92,11 @@ class Preset:
             raise InvalidTypeError(f"budgets must be Budgets; got {describe(self.budgets)}")
         if not isinstance(self.opening, str):
             raise InvalidTypeError(f"opening must be a str; got {describe(self.opening)}")
+        if self.dialect.form == "single" and self.queries not in (0, 1):
+            raise InvalidInputError(
+                f"{self.name}: the dialect {self.dialect.name!r} writes one query a search, so queries must "
+                f"be 1; got {self.queries} (other dialects: tags, tools)"
+            )
         if self.searches and (self.k == 0 or self.retriever == "none"):
             raise InvalidInputError(f"{self.name}: a system that searches needs k >= 1 and a retriever")
         if self.template is not None and "{question}" not in self.template:
@@ -105,7 +110,7 @@ class Preset:
     def ask(self, question: str, models: Sequence[str] = ()) -> str:
         """Return the prompt for one question; `models` are the names that a pool offers."""
         turns = self.turns if self.searches else 0
-        template = self.template or policy_prompt(self.dialect, turns, self.wish)
+        template = self.template or policy_prompt(self.dialect, turns, self.wish, self.queries)
         # The question last: what it holds is not a place to fill.
         return template.replace("{models}", ", ".join(models)).replace("{question}", question)
 

@@ -39,8 +39,8 @@ _WISHES = {
         "a result, wait for it."
     ),
     "expand": (
-        " Write three queries each time: the need in other words, a smaller question that leads towards it, "
-        "and its bare keywords."
+        " Write {queries} queries each time: the need in other words, a smaller question that leads towards "
+        "it, and its bare keywords."
     ),
     "route": (
         " Searching here means asking another language model: begin the query with the model's name and a "
@@ -51,9 +51,10 @@ _WISHES = {
 
 
 WISHES = tuple(_WISHES)
+_NUMBERS = {None: "several", 2: "two", 3: "three", 4: "four", 5: "five"}
 
 
-def policy_prompt(dialect: Dialect, turns: int, wish: str = "one") -> str:
+def policy_prompt(dialect: Dialect, turns: int, wish: str = "one", queries: int | None = None) -> str:
     """Return the prompt of a policy, with ``{question}`` where the question goes.
 
     Parameters
@@ -63,10 +64,15 @@ def policy_prompt(dialect: Dialect, turns: int, wish: str = "one") -> str:
         Search turns; 0: the policy is told of no search.
     wish : "one", "split", "expand" or "route"
         How it should ask; "route" has ``{models}`` where their names go.
+    queries : int or None
+        Queries a search; None: as many as it likes. Of one query no prompt asks for more.
     """
     parts = ["Answer the question below.", _THINK]
     if turns:
-        parts.append(_SEARCH[dialect.form] + _WISHES[wish])
+        one = queries == 1 and wish != "route"
+        form = "single" if one and dialect.form == "separated" else dialect.form
+        asked = _NUMBERS.get(queries, str(queries))
+        parts.append(_SEARCH[form] + ("" if one else _WISHES[wish].replace("{queries}", asked)))
         parts.append(_READ.format(observation=dialect.observation, turns=turns))
     return "\n".join([*parts, _ANSWER]) + "\n\nQuestion: {question}\n"
 

@@ -64,15 +64,15 @@ class RecordedPolicy:
         found = min(((text.find(word), word) for word in request.stop if word in text), default=None)
         if found is not None:
             text, stop = text[: found[0] + len(found[1])], found[1]
-        words = [word.end() for word in _WORD.finditer(text)]
-        cut = len(words) > request.max_new_tokens
+        words, most = len(text.split()), request.max_new_tokens
+        cut = words > most
         if cut:
-            text, stop = text[: words[request.max_new_tokens - 1]], None
-        prompt = " ".join([*(message.content for message in request.messages), request.prefill])
+            text, stop = text[: [word.end() for word in _WORD.finditer(text)][most - 1]], None
+        prompt = [*(message.content for message in request.messages), request.prefill]
         return Generation(
             texts=(text.removesuffix(stop or ""),),
-            prompt_tokens=len(prompt.split()),
-            completion_tokens=min(len(words), request.max_new_tokens),
+            prompt_tokens=sum(len(part.split()) for part in prompt),
+            completion_tokens=min(words, most),
             finish_reasons=("length" if cut else "stop",),
             estimated=True,
             stopped_at=(stop,),

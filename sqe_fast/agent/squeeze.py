@@ -29,12 +29,16 @@ Search = tuple[Sequence[str], Sequence[Sequence[Passage]]]
 
 @dataclass(frozen=True)
 class Squeezed:
-    """One observation: its text, whether the compressor wrote it, why not, and what it cost."""
+    """One observation: its text, whether the compressor wrote it, why not, its cost, what stands for it.
+
+    `usage` is None where the compressor was not asked, `fallback` where it did not fail.
+    """
 
     text: str
-    squeezed: bool
-    problem: str | None
-    usage: Usage
+    squeezed: bool = False
+    problem: str | None = None
+    usage: Usage | None = None
+    fallback: str | None = None
 
 
 class Squeezer:
@@ -99,30 +103,28 @@ class Squeezer:
         answers = dict(zip(requests, made, strict=True))
         self.asked += len(answers)
         return [
-            self._observation(search, answers[row])
-            if row in answers
-            else Squeezed(NOTHING, False, None, Usage.zeros(1))
+            self._observation(search, answers[row]) if row in answers else Squeezed(NOTHING)
             for row, search in enumerate(searches)
         ]
 
     def _observation(self, search: Search, answer: Generation) -> Squeezed:
         text = without_thinking(answer.texts[0]).strip() if answer.texts else ""
         if text:
-            return Squeezed(text, True, None, usage_of(answer))
+            return Squeezed(text, True, None, usage_of([answer]))
         self.failed += 1
         reason = answer.error or "it said nothing"
         raw = format_found(*search)
         shown = {"raw": raw, "truncated": shortened(raw, 4 * self.max_new_tokens), "drop": NOTHING}
         problem = f"compressor failed ({reason}); fallback: {self.fallback}"
-        return Squeezed(shown[self.fallback], False, problem, usage_of(answer))
+        return Squeezed(shown[self.fallback], False, problem, usage_of([answer]), self.fallback)
 
 
-def usage_of(answer: Generation) -> Usage:
-    """Return what one generation cost."""
+def usage_of(answers: Sequence[Generation]) -> Usage:
+    """Return what some generations of one question cost together (length 1)."""
     return Usage.of(
-        [answer.calls],
-        [answer.prompt_tokens],
-        [answer.cached_tokens],
-        [answer.completion_tokens],
-        answer.estimated,
+        [sum(one.calls for one in answers)],
+        [sum(one.prompt_tokens for one in answers)],
+        [sum(one.cached_tokens for one in answers)],
+        [sum(one.completion_tokens for one in answers)],
+        any(one.estimated for one in answers),
     )

@@ -156,6 +156,8 @@ class SearchTurn:
         What went wrong: a failed compressor and what was done instead, a retriever's complaint, a cut.
     cost : float
         Money, where the retriever knows prices.
+    fallback : str or None
+        What was shown in place of a squeeze that failed, a name of `FALLBACKS`; None: none failed.
     """
 
     queries: tuple[str, ...]
@@ -164,6 +166,7 @@ class SearchTurn:
     squeezed: bool = False
     problem: str | None = None
     cost: float = 0.0
+    fallback: str | None = None
 
     @property
     def passages(self) -> tuple[Passage, ...]:

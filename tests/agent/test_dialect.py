@@ -103,6 +103,7 @@ READ = [
     (TAGS, "<think>hm</think><search>one ## two</search>", ("one", "two")),
     (TAGS, "<search>1. one\n2) two\n- three\n\n##\n</search>", ("one", "two", "three")),
     (TAGS, "<search>one", ("one",)),
+    (TAGS, "<information>made up</information><search>one</search>", ("one",)),
     (TAGS, "<search>one </sea", ("one",)),
     (TAGS, "<search>one </search", ("one",)),
     (TAGS, "<search>one </search</search>", ("one",)),
@@ -141,12 +142,14 @@ def test_what_models_write_for_a_search(dialect, text, queries):
         ("<answer></answer>", "", ""),
         ("<answer>a</answer><search>q</search>", "a", ""),
         ("<answer>a <answer>b</answer>", "b", ""),
+        ("<think>t</think><information>made up</information><answer>a</answer>", "a", ""),
+        ("<answer>a</answer><information>made up</information><answer>b</answer>", "a", ""),
     ],
 )
 def test_what_models_write_for_an_answer(text, answer, missing):
     turn = TAGS.turn(text)
     assert (turn.action, turn.answer, turn.missing) == ("answer", answer, missing)
-    assert TAGS.answer(text) == answer
+    assert TAGS.answer(turn.text) == answer
 
 
 @pytest.mark.parametrize("text", ["", "I think Paris.", "<think>hm</think>", "</search>", "<information>x"])

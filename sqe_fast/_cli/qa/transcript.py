@@ -26,7 +26,6 @@ _INSIDE = {
     "answer": "bold magenta",
 }
 _TAG = re.compile(r"</?(think|search|tool_call|answer|information|tool_response)>")
-_FOUND = re.compile(r"<(information|tool_response)>")
 _NARROW = 20  # columns that a text has at least
 
 
@@ -34,19 +33,21 @@ def print_transcript(console: Console, row: Mapping[str, Any], *, prompt: bool =
     """Print a row: its question and result, every segment with who wrote it, what each search found."""
     from rich.text import Text
 
+    from sqe_fast.agent.qa.rows import author
+
     for line in _head(row):
         console.print(line, soft_wrap=True)
     turn = 0
     searches = iter(row["searches"])
     for role, text, tokens in row["segments"]:
         turn += role == "policy"
-        # The loop's own words (a tag that it closed or opened) are observations too, and of no search.
-        search = next(searches, None) if role == "observation" and _FOUND.search(text) else None
+        by = author(role, text)
+        search = next(searches, None) if by == "observation" else None
         note = "" if role == "prompt" else f" · turn {turn}"
         if search is not None:
             note += f" · {'squeezed' if search['squeezed'] else 'as retrieved'}"
             _print_search(console, search)
-        elif role == "observation":
+        elif by == "loop":
             note += " · put in by the loop"
         mark, style, inside = _ROLES.get(role, _ROLES["prompt"])
         hidden = role == "prompt" and not prompt

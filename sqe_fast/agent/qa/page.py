@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from sqe_fast.agent.qa.report import labels
+from sqe_fast.agent.qa.rows import author
 from sqe_fast.agent.qa.run import QARun
 from sqe_fast.experiment.page import PageReport, Section, rollouts_section, write_page
 from sqe_fast.experiment.page.html import slug
@@ -60,14 +61,16 @@ def rollout_sections(runs: Sequence[QARun], *, limit: int = 100) -> list[Section
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
     golden = row["golden_answers"]
     more = f" and {len(golden) - SHOWN} more" if len(golden) > SHOWN else ""
+    problems = [row["problem"], *(turn["problem"] for turn in row["searches"])]
+    told = [f"EM {int(row['em'])}", row["finish"], *dict.fromkeys(filter(None, problems))]
     return {
         "id": f"{row['set']}/{row['id']}",
         "question": f"{row['question']} (golden: {' | '.join(golden[:SHOWN])}{more})",
         "answer": row["answer"],
-        "finish": f"EM {int(row['em'])} · {row['finish']}",
+        "finish": " · ".join(told),
         "score": row["f1"],
         "segments": [
-            {"role": role, "text": text.strip("\n"), "tokens": tokens}
+            {"role": author(role, text), "text": text.strip("\n"), "tokens": tokens}
             for role, text, tokens in row["segments"]
         ],
     }

@@ -18,7 +18,7 @@ from sqe_fast.errors import InvalidInputError
 from sqe_fast.experiment.table import Column, Table
 from sqe_fast.stats import paired_bootstrap, sign_flip
 
-__all__ = ["MEASURES", "labels", "qa_tables", "values"]
+__all__ = ["MEASURES", "labels", "qa_tables", "squeezes", "values"]
 
 Row = Mapping[str, Any]
 
@@ -29,6 +29,21 @@ def _usage(who: str, name: str) -> Callable[[Row], float]:
 
 def _distinct(row: Row) -> int:
     return len({hit["id"] for search in row["searches"] for found in search["hits"] for hit in found})
+
+
+def _failed_squeeze(turn: Row) -> bool:
+    return turn.get("fallback") is not None
+
+
+def squeezes(rows: Sequence[Row]) -> str | None:
+    """Say how many observations the compressor failed to write, and what was shown; None for none."""
+    turns = [turn for row in rows for turn in row["searches"]]
+    failed = [turn for turn in turns if _failed_squeeze(turn)]
+    if not failed:
+        return None
+    asked = len(failed) + sum(turn["squeezed"] for turn in turns)
+    shown = ", ".join(sorted({turn["fallback"] for turn in failed}))
+    return f"the compressor failed on {len(failed):,} of {asked:,} observations; shown instead: {shown}"
 
 
 def _queries_a_turn(row: Row) -> float | None:
@@ -49,9 +64,7 @@ MEASURES: Mapping[str, Callable[[Row], float | None]] = MappingProxyType(
         "turns": lambda row: float(len(row["searches"])),
         "queries": _queries_a_turn,
         "passages": _distinct,
-        "squeezes_failed": lambda row: float(
-            sum(bool(turn["problem"]) and row["compressor"]["calls"] > 0 for turn in row["searches"])
-        ),
+        "squeezes_failed": lambda row: float(sum(_failed_squeeze(turn) for turn in row["searches"])),
         "prompt": _usage("policy", "prompt_tokens"),
         "cached": _usage("policy", "cached_tokens"),
         "written": _usage("policy", "completion_tokens"),
@@ -212,6 +225,8 @@ def _costs(runs: Sequence[QARun], names: Sequence[str]) -> Table:
     if estimated:
         notes.append(f"Some token counts are estimates in {', '.join(estimated)}.")
     for run, name in zip(runs, names, strict=True):
+        if failed := squeezes(run.rows):
+            notes.append(f"{name}: {failed}.")
         problems = sum(bool(turn["problem"]) for row in run.rows for turn in row["searches"])
         if problems:
             notes.append(f"{name}: {problems:,} searches had a problem (see `sqe-fast qa show`).")

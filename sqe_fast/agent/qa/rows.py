@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from sqe_fast.agent.values import ROOMS, Passage, Rollout, SearchTurn
 from sqe_fast.errors import RecordError
 from sqe_fast.usage import Usage
 
-__all__ = ["answer_recall", "evidence_recall", "make_row", "parse_rows"]
+__all__ = ["answer_recall", "author", "evidence_recall", "make_row", "parse_rows"]
+
+_FOUND = re.compile(r"<(?:information|tool_response)>")
 
 _NEEDED: Mapping[str, type | tuple[type, ...]] = {
     "set": str,
@@ -53,7 +56,8 @@ def make_row(question: Question, rollout: Rollout, *, searches: bool = True) -> 
         ``set``, ``id``, ``question``, ``golden_answers``, ``answer``; ``em`` and ``f1`` against the best
         golden answer; ``valid``, ``finish``, ``problem``; ``answer_recall`` and ``evidence_recall`` (null
         where not known); ``searches``, one a turn: ``queries``, ``hits`` (id, title and score of each query's
-        passages), ``squeezed``, ``problem``, ``cost``; tokens and calls of ``policy``, ``compressor`` and
+        passages), ``squeezed``, ``fallback`` (what was shown where the compressor failed), ``problem``,
+        ``cost``; tokens and calls of ``policy``, ``compressor`` and
         ``search``; ``seconds`` of each room; ``estimated``; ``segments``: role, text, tokens.
     """
     passages = list({passage.id: passage for turn in rollout.turns for passage in turn.passages}.values())
@@ -78,6 +82,14 @@ def make_row(question: Question, rollout: Rollout, *, searches: bool = True) -> 
         "estimated": rollout.estimated,
         "segments": [[segment.role, segment.text, segment.tokens] for segment in rollout.segments],
     }
+
+
+def author(role: str, text: str) -> str:
+    """Return whose words a segment is: its role, or "loop" for an observation that shows nothing found.
+
+    Such are the tags that the loop opened or closed for the policy.
+    """
+    return "loop" if role == "observation" and not _FOUND.search(text) else role
 
 
 def answer_recall(passages: Sequence[Passage], golden_answers: Sequence[str]) -> bool:
@@ -131,6 +143,7 @@ def _search(turn: SearchTurn) -> dict[str, Any]:
         "queries": list(turn.queries),
         "hits": [[_hit(passage) for passage in found] for found in turn.hits],
         "squeezed": turn.squeezed,
+        "fallback": turn.fallback,
         "problem": turn.problem,
         "cost": turn.cost,
     }

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from sqe_fast._checks import check_int
 from sqe_fast._store.files import replace_file
 from sqe_fast._store.locks import WriterLock
+from sqe_fast.agent.presets import PRESETS
 from sqe_fast.agent.qa.rows import make_row, parse_rows
 from sqe_fast.agent.qa.sets import Question
 from sqe_fast.agent.values import Rollout
@@ -153,12 +154,16 @@ def read_run(folder: str | os.PathLike[str]) -> QARun:
 
 
 def read_runs(folders: Sequence[str | os.PathLike[str]]) -> list[QARun]:
-    """Return the runs of folders, in order; a folder that is no run stands for the runs right below it."""
+    """Return the runs of folders, in order.
+
+    A folder that is no run stands for the runs right below it, in the order of the presets, then by name.
+    """
+    order = {preset.name: place for place, preset in enumerate(PRESETS.values())}
     runs = []
     for folder in map(Path, folders):
         below = sorted(one.parent for one in folder.glob(f"*/{MANIFEST}"))
         if not (folder / MANIFEST).exists() and below:
-            runs += [read_run(one) for one in below]
+            runs += sorted(map(read_run, below), key=lambda run: order.get(run.system, len(order)))
         else:
             runs.append(read_run(folder))
     return runs
@@ -181,9 +186,11 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _pin(path: Path, settings: Mapping[str, Any]) -> None:
-    """Write the settings where there are none; raise where there are others."""
+    """Write the settings where no row was made with any; raise where rows were made with others."""
     asked = json.loads(json.dumps(dict(settings)))
-    if path.exists():
+    rows = path.parent / ROWS
+    answered = rows.exists() and b"\n" in rows.read_bytes()
+    if path.exists() and answered:
         pinned = _manifest(path)["settings"]
         if differing := _differences(pinned, asked):
             raise InvalidInputError(
@@ -191,7 +198,7 @@ def _pin(path: Path, settings: Mapping[str, Any]) -> None:
                 "Give the same ones, or name a new folder"
             )
         return
-    if (path.parent / ROWS).exists():
+    if answered:
         raise RecordError(f"{str(path.parent)!r} holds {ROWS} and no {MANIFEST}; name a new folder")
     import sqe_fast
 

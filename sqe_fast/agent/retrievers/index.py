@@ -65,7 +65,8 @@ class IndexRetriever:
     passages : iterable of Passage
         Ids must differ.
     encoder : Encoder, optional
-        For vectors; its profile knows the prefixes (E5's "query: " and "passage: ").
+        For vectors; its profile knows the prefixes (E5's "query: " and "passage: "). Search-R1's is
+        ``Encoder.load("intfloat/e5-base-v2", max_length=256)``.
     kind : "bm25", "dense" or "hybrid", optional
         By default "dense" where there is an encoder, else "bm25".
     threads : int, optional

@@ -89,7 +89,7 @@ class PoolRetriever:
 
     def _found(self, name: str, query: str, answer: Generation) -> Found:
         text = without_thinking(answer.texts[0]).strip() if answer.texts else ""
-        usage = usage_of(answer)
+        usage = usage_of([answer])
         cost = self._prices.get(name, 0.0) * answer.completion_tokens / 1e6
         if not text:
             problem = f"{name} failed ({answer.error or 'it said nothing'})"

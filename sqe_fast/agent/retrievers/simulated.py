@@ -128,7 +128,7 @@ class SimulatedRetriever:
             problem = f"the simulated engine wrote {len(texts)} of {k} passages"
             problem += f": {answer.error}" if answer.error else ""
         passages = [Passage(_name(text), "", text, float(k - rank)) for rank, text in enumerate(texts)]
-        return Found(passages, problem=problem, usage=usage_of(answer))
+        return Found(passages, problem=problem, usage=usage_of([answer]))
 
 
 # "Doc 1:", "Passage 2 (Title)." as models write them in place of a bare number.

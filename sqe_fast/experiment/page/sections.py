@@ -16,7 +16,7 @@ from sqe_fast.experiment.page.html import attribute, slug, text
 
 __all__ = ["GateCurves", "Section", "curves_section", "rollouts_section"]
 
-ROLES = {"prompt": "Prompt", "policy": "Model", "observation": "Observation"}
+ROLES = {"prompt": "Prompt", "policy": "Model", "observation": "Observation", "loop": "Put in by the loop"}
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ def rollouts_section(
     ----------
     rollouts : sequence of mapping
         Plain records. Read are "id", "question", "answer" (or None), "finish", "score" (a number,
-        optional), and "segments": mappings of "role" ("prompt", "policy" or "observation"), "text"
-        and "tokens" (optional).
+        optional), and "segments": mappings of "role" ("prompt", "policy", "observation", or "loop" for
+        what is neither found nor the policy's), "text" and "tokens" (optional).
     limit : int
         Rollouts shown; how many more there were is said.
 

@@ -38,6 +38,14 @@ def test_a_page_of_runs(runs, tmp_path):
     assert not re.search(r'(?:src|href)="(?!#|data:)', html)
 
 
+def test_words_of_the_loop_are_not_told_as_found(runs):
+    row = runs[0].rows[1]
+    row["segments"] = [*row["segments"], ["observation", "\n<answer>", 1]]
+    html = rollout_sections(runs)[0].html
+    assert html.count("<b>Put in by the loop</b><pre>&lt;answer&gt;</pre>") == 1
+    assert html.count("<b>Observation</b>") == 6
+
+
 def test_sections_go_into_any_page(runs):
     first, second = rollout_sections(runs)
     assert first.id != second.id

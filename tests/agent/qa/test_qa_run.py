@@ -103,6 +103,20 @@ def test_a_changed_setting_is_an_error_that_names_it(tmp_path, questions):
     assert run_qa(tmp_path, questions, StandIn(), SETTINGS) == 6
 
 
+@pytest.mark.parametrize("torn", [None, b"", b'{"set": "nq", "id'])
+def test_settings_bind_from_the_first_row_on(tmp_path, questions, torn):
+    """What failed before any answer, as with a wrong address, may be set right in the same folder."""
+    with pytest.raises(KeyboardInterrupt):
+        run_qa(tmp_path, questions, StandIn(killed_after=0), SETTINGS)
+    if torn is not None:
+        (tmp_path / "rows.jsonl").write_bytes(torn)
+    changed = SETTINGS | {"policy": "another"}
+    assert run_qa(tmp_path, questions, StandIn(), changed) == len(questions)
+    assert read_run(tmp_path).settings == changed
+    with pytest.raises(InvalidInputError, match="policy was"):
+        run_qa(tmp_path, questions, StandIn(), SETTINGS)
+
+
 def test_another_question_under_a_known_id_is_an_error(tmp_path, questions):
     run_qa(tmp_path, questions[:1], StandIn(), SETTINGS)
     other = type(questions[0])("nq", "0", "something else?", ("Paris",))
