@@ -10,14 +10,17 @@ from pathlib import Path
 
 from sqe_fast._store.files import replace_file
 from sqe_fast.errors import InvalidInputError, RecordError
+from sqe_fast.experiment.layout import ResultsFolder
+from sqe_fast.experiment.manifest import read_manifest
 from sqe_fast.experiment.render import csv_text, latex_text, markdown_text
 from sqe_fast.experiment.rows import Experiment
 from sqe_fast.experiment.table import Table
 from sqe_fast.experiment.tables import ReportSettings, build_tables
 
-__all__ = ["FOLDER", "read_settings", "report_files", "write_report"]
+__all__ = ["FOLDER", "read_settings", "report_files", "run_threshold", "write_report"]
 
 FOLDER = "report"
+GATED = "Selective-QE"
 SETTINGS = "report.json"
 FORMAT = 1
 
@@ -73,6 +76,21 @@ def write_report(
         if f"{table.name}.csv" not in files:
             (folder / f"{table.name}.csv").unlink(missing_ok=True)
     return tables
+
+
+def run_threshold(experiment: Experiment) -> float | None:
+    """Return the threshold that Selective-QE was run with on every seed, by the manifests beside the rows.
+
+    None where a seed has no manifest (the release's folders have none) or seeds differ.
+    """
+    found: set[float | None] = set()
+    for seed in experiment.seeds:
+        path = ResultsFolder(seed.methods[GATED].path.parent).manifest if GATED in seed.methods else None
+        told = read_manifest(path) if path is not None and path.is_file() else {}
+        chosen = ((told.get("choices") or {}).get("methods") or {}).get(GATED) or {}
+        value = chosen.get("threshold")
+        found.add(float(value) if isinstance(value, (int, float)) else None)
+    return found.pop() if len(found) == 1 else None
 
 
 def read_settings(folder: Path) -> tuple[ReportSettings, list[int]] | None:

@@ -1,13 +1,14 @@
 """A report is the same bytes for the same rows, and says which tables are missing."""
 
 import json
+import shutil
 
 import pytest
 from oracles.rows import made_up, write
 
 from sqe_fast.cli import main
 from sqe_fast.errors import InvalidInputError, RecordError
-from sqe_fast.experiment.report import read_settings, write_report
+from sqe_fast.experiment.report import read_settings, run_threshold, write_report
 from sqe_fast.experiment.rows import read_experiment
 from sqe_fast.experiment.tables import TABLES, ReportSettings
 
@@ -90,3 +91,22 @@ def test_the_command_prints_and_writes(tmp_path, capsys, monkeypatch):
     assert main(["experiment", "report", str(root), "--table", "mian"]) == 2
     assert "--table must be one of main, multi-seed" in capsys.readouterr().err
     assert main(["experiment", "report", str(tmp_path / "nothing")]) == 2
+
+
+def test_the_threshold_of_the_runs_is_judged(tiny_experiment, tmp_path):
+    """It is the one that all seeds were run with; what has no manifest, or several, has none."""
+    told = [
+        json.loads(path.read_text()) for path in sorted(tiny_experiment.glob("seed*/results/manifest.json"))
+    ]
+    (wanted,) = {one["choices"]["methods"]["Selective-QE"]["threshold"] for one in told}
+    assert run_threshold(read_experiment(tiny_experiment)) == wanted
+    assert (
+        main(["experiment", "report", str(tiny_experiment), "--output", str(tmp_path / "r"), "--quiet"]) == 0
+    )
+    assert read_settings(tmp_path / "r")[0].threshold == wanted
+    assert run_threshold(read_experiment(write(tmp_path / "rows", made_up(n=8)))) is None
+    copy = tmp_path / "copy"
+    shutil.copytree(tiny_experiment, copy)
+    path = sorted(copy.glob("seed*/results/manifest.json"))[0]
+    path.write_text(path.read_text().replace(f'"threshold": {wanted}', f'"threshold": {wanted + 0.125}'))
+    assert run_threshold(read_experiment(copy)) is None

@@ -36,7 +36,9 @@ Examples:
 @click.option("--resamples", type=int, metavar="N", help="Of a bootstrap over all seeds.  [default: 10000]")
 @click.option("--seed-resamples", type=int, metavar="N", help="Over one seed.  [default: 5000]")
 @click.option("--seed", type=int, help="Of the random numbers.  [default: 42]")
-@click.option("--threshold", type=float, help="Judged beside the chosen thresholds.  [default: 0.65]")
+@click.option(
+    "--threshold", type=float, help="Judged beside the chosen thresholds.  [default: the run's, else 0.65]"
+)
 @click.option("--budget", type=float, help="Share of queries a chosen gate may expand.  [default: 0.55]")
 @click.option("--examples", type=int, metavar="N", help="Wins and losses to show.  [default: 2]")
 @debug
@@ -58,15 +60,18 @@ def report(
     """
     from sqe_fast._checks import check_choice
     from sqe_fast.experiment.render import show
-    from sqe_fast.experiment.report import FOLDER, write_report
+    from sqe_fast.experiment.report import FOLDER, run_threshold, write_report
     from sqe_fast.experiment.rows import read_experiment
     from sqe_fast.experiment.tables import TABLES, ReportSettings
 
     for name in only:
         check_choice("--table", name, tuple(TABLES))
     given = {name: value for name, value in numbers.items() if value is not None}
-    settings = ReportSettings(**given)  # type: ignore[arg-type]
+    ReportSettings(**given)  # type: ignore[arg-type]  # a mistake is told before anything is read
     experiment = read_experiment(root, None if seeds is None else seed_list(seeds))
+    if "threshold" not in given and (own := run_threshold(experiment)) is not None:
+        given["threshold"] = own
+    settings = ReportSettings(**given)  # type: ignore[arg-type]
     folder = root / FOLDER if output is None else output
     tables = write_report(folder, experiment, settings)
     if not no_page:
