@@ -33,6 +33,8 @@ _METHODS = {
     "HyDE-Traces-Only": Style(PURPLE, "cross", "9 2 2 2"),
     "BM25-Only": Style("#8a8a8a", "left", "3 3"),
     "Oracle": Style(GREEN, "star", "10 3"),
+    "SQE-Plus": Style(VERMILLION, "star", "12 2 2 2"),
+    "Hybrid-Plus": Style(ORANGE, "square", "5 2 1 2"),
 }
 _OTHERS = (
     Style(BLUE, "circle"),
@@ -47,12 +49,15 @@ _OTHERS = (
 
 
 def styles(names: Iterable[str]) -> dict[str, Style]:
-    """Return a style for each name: the methods have their own, others take what is left, in order."""
+    """Return a style for each name: the methods have their own, others by name take what is left.
+
+    The same names look the same in every figure, in whatever order each has them.
+    """
     names = list(dict.fromkeys(names))
     taken = {_METHODS[name] for name in names if name in _METHODS}
     pairs = {(style.color, style.shape) for style in taken}
     free = [style for style in _OTHERS if (style.color, style.shape) not in pairs] or list(_OTHERS)
-    others = [name for name in names if name not in _METHODS]
+    others = sorted(name for name in names if name not in _METHODS)
     look = {name: _nth(free, i) for i, name in enumerate(others)}
     return {name: _METHODS.get(name) or look[name] for name in names}
 

@@ -240,6 +240,7 @@ def test_every_method_has_a_look_of_its_own():
     assert len({(style.color, style.shape) for style in look.values()}) == len(look)
     assert len({style.shape for name, style in look.items() if name in METHODS}) == len(METHODS)
     assert look == styles([*METHODS, "another", "and another"])
+    assert look == styles(["another", *reversed(METHODS), "and another"])  # as figures order them differently
     many = styles([f"gate {i}" for i in range(40)])
     assert len({(style.color, style.shape) for style in many.values()}) == 40
 
