@@ -113,7 +113,7 @@ class Searcher:
 
     def dense_rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return float32[n, documents]: the inner product of each vector with every document's."""
-        rows: NDArray[np.float32] = self._dense.scores(vectors)
+        rows: NDArray[np.float32] = self._dense.scores(vectors, self._threads)
         return rows
 
     def dense_moments(self, vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
