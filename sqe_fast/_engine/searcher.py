@@ -101,7 +101,8 @@ class Searcher:
     @cached_property
     def corpus(self) -> Corpus:
         """What signals see of the store."""
-        return Corpus(self.snapshot.vectors, lambda: self.snapshot.bm25, self.dense, self.dense_rows)
+        vectors, words = self.snapshot.vectors, lambda: self.snapshot.bm25
+        return Corpus(vectors, words, self.dense, self.dense_rows, self._threads)
 
     def need_rows(self, name: str) -> None:
         """Refuse method `name` where not every document can be scored."""
