@@ -269,8 +269,9 @@ class Method:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What else `get_method` can change, where there is anything to fuse."""
-        return {name: getattr(self, name) for name in _CHOICES} if len(self.list_names) > 1 else {}
+        """What else `get_method` can change: where there is anything to fuse, and to accept."""
+        names = (_FUSING if len(self.list_names) > 1 else ()) + (_ACCEPTING if self.expands else ())
+        return {name: getattr(self, name) for name in names}
 
     def changed(self, **numbers: Any) -> Method:
         """Return this method with other numbers or choices; see `get_method`."""
@@ -287,7 +288,8 @@ class Method:
         return any(source.probe == probe for source in self.added)
 
 
-_CHOICES = ("fusion", "weights", "weigh_by", "accept", "stages")
+_FUSING = ("fusion", "weights", "weigh_by")
+_ACCEPTING = ("accept", "stages")
 
 
 def probe_name(kind: str, number: int) -> str:
@@ -387,8 +389,8 @@ def get_method(method: str | Method, **numbers: Any) -> Method:
     numbers
         Those of `Method.numbers`: k; depth and constant where lists are fused; K and P where there are traces
         and paraphrases; and what the gate has (threshold and signal, rate and seed, at). And those of
-        `Method.choices`: fusion, weights, weigh_by, accept and stages where lists are fused. Tokenizer and
-        variant of BM25 are pinned by the store.
+        `Method.choices`: fusion, weights and weigh_by where lists are fused, accept and stages where there
+        are traces or paraphrases. Tokenizer and variant of BM25 are pinned by the store.
 
     Raises
     ------
