@@ -77,8 +77,8 @@ def counts_table(dev: Dev) -> Table:
         tuple(rows),
         (
             "Fusion of sqe+; calls and tokens of a question. Expansions are recorded: one answer for both "
-            "kinds saves an instruction and brings the same probes. So does brief, the instruction in few words: "
-            "its tokens are arithmetic, and no capable model has been asked with it.",
+            "kinds saves an instruction and brings the same probes. So does brief, the instruction in few "
+            "words: its tokens are arithmetic, and no capable model has been asked with it.",
         ),
     )
 
