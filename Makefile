@@ -21,7 +21,7 @@ THRESHOLD ?= 0.48
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
 
-run: $(VENV)/$(if $(filter vllm transformers,$(GENERATOR)),.smollm2,.minilm)  ## all eight methods on the sample memory (live with GENERATOR=vllm)
+run: $(VENV)/$(if $(filter vllm transformers,$(GENERATOR)),.smollm2,.minilm)  ## the eight methods and ours on the sample memory (live with GENERATOR=vllm)
 	@$(BIN)/python examples/run_sample.py --generator $(GENERATOR) --threshold $(THRESHOLD) $(if $(QUESTIONS),--questions $(QUESTIONS))
 
 test: $(VENV)/.test  ## run every test

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from sqe_fast._checks import check_choice, check_int, check_number, check_texts
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.expansion.cache import ExpansionCache, cache_key
+from sqe_fast.expansion.expansion import KINDS, Expansion
 from sqe_fast.expansion.parsing import cut_trace, parse_joint, parse_list, parse_trace
 from sqe_fast.expansion.prompts import (
     STEP_END,
@@ -24,53 +25,8 @@ from sqe_fast.usage import Usage
 
 __all__ = ["KINDS", "Expander", "Expansion"]
 
-KINDS = ("traces", "paraphrases")
 _ANSWERS = (*KINDS, "joint")
 MAX_K, MAX_P = 1000, 99
-
-
-@dataclass(frozen=True, eq=False)
-class Expansion:
-    """The probes of one question, and what they cost.
-
-    Attributes
-    ----------
-    question : str
-    traces, paraphrases : tuple of str
-        What was made; either may hold fewer than asked, or none.
-    usage : Usage
-        Of this one question (length 1). A question repeated within one call costs nothing, nor does what a
-        cache answered, unless the expander has `count_cached`.
-    cached : bool
-        All of it came without a call: from the cache, or from the same question earlier in the call.
-    error : str or None
-        What failed, by kind, as in "paraphrases: time-out"; the other kind is kept.
-    notes : tuple of str
-        What is short, as in "paraphrases: 1 of 2".
-    costs : mapping of str to Usage
-        The part of `usage` that each kind ("traces", "paraphrases") took, or "joint" for both in one answer.
-    problems : mapping of str to str
-        For each kind that failed or is short, the reason.
-    seconds : mapping of str to float
-        For each kind as in `costs`, its equal share of the wall time of the call that made it, whenever that
-        was; a kind of which that is not known is left out.
-    """
-
-    question: str
-    traces: tuple[str, ...]
-    paraphrases: tuple[str, ...]
-    usage: Usage
-    cached: bool = False
-    error: str | None = None
-    notes: tuple[str, ...] = ()
-    costs: Mapping[str, Usage] = field(default_factory=dict)
-    problems: Mapping[str, str] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def probes(self) -> tuple[str, ...]:
-        """Traces, then paraphrases."""
-        return self.traces + self.paraphrases
 
 
 class Expander:

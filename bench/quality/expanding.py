@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -51,11 +52,12 @@ def counts_table(dev: Dev) -> Table:
     """Return recall against tokens for every number of traces and paraphrases, everything expanded."""
     rows = []
     for K, P in COUNTS:
-        ways = [False, True] if K and P else [False]
-        for joint in ways:
-            cells = [f"{K} traces, {P} paraphrases" + (", one answer" if joint else "")]
+        joints = (False, True) if K and P else (False,)
+        briefs = (False, True) if K else (False,)
+        for joint, brief in product(joints, briefs):
+            cells = [f"{K} traces, {P} paraphrases" + ", one answer" * joint + ", brief" * brief]
             for strength in STRENGTHS:
-                expander = Expander(dev.generators[strength], joint=joint)
+                expander = Expander(dev.generators[strength], joint=joint, brief=brief)
                 batch = Engine(dev.stores["code"], generator=expander).search(dev.questions, always(K, P))
                 found = recalls(batch, dev.targets)
                 tokens = batch.usage.total_tokens / len(dev.questions)
@@ -75,7 +77,8 @@ def counts_table(dev: Dev) -> Table:
         tuple(rows),
         (
             "Fusion of sqe+; calls and tokens of a question. Expansions are recorded: one answer for both "
-            "kinds saves an instruction and brings the same probes.",
+            "kinds saves an instruction and brings the same probes. So does brief, the instruction in few "
+            "words: its tokens are arithmetic, and no capable model has been asked with it.",
         ),
     )
 

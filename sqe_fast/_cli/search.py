@@ -128,6 +128,10 @@ def search(
         if method is None:
             plain = "hybrid" if opened.settings["encoder"] else "bm25"
             chosen = _gated(get_method("sqe" if generator else plain, k=k, **given), gate)
+        if chosen.expands and generator is None:
+            raise InvalidInputError(
+                f"{chosen.alias} expands questions: give what does it as --generator; hybrid+ needs none"
+            )
         engine = make_engine(
             opened, generator if chosen.expands else None, cache, chunk, device, stack, joint
         )

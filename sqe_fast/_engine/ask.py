@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,8 @@ class Asked:
         Of the whole chunk.
     vectors : float32[distinct, dim] or None
         Of `distinct`, where they were looked up by vector.
+    scored : dict of str to float32[distinct, documents]
+        By index, every document's score, where a signal needed them and they take little memory.
     """
 
     questions: Sequence[str]
@@ -94,12 +96,19 @@ class Asked:
     make: tuple[NDArray[np.int64], NDArray[np.int64]]
     clock: Clock
     vectors: NDArray[np.float32] | None = None
+    scored: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
 
     @property
     def looked(self) -> list[Looked]:
         """The searches of the questions themselves."""
         return [
-            Looked(index, self.distinct, self.vectors if index == "dense" else None, hits)
+            Looked(
+                index,
+                self.distinct,
+                self.vectors if index == "dense" else None,
+                hits,
+                self.scored.get(index),
+            )
             for index, hits in self.hits.items()
         ]
 
@@ -125,14 +134,16 @@ def ask(
     if distinct:
         hits, vectors = _search(distinct, wanted, searcher, clock, beside)
     with clock.room("gate"):
-        signals = _signals(distinct, hits, vectors, which, wanted, searcher)
+        signals, scored = _signals(distinct, hits, vectors, which, wanted, searcher)
         gated = [
             choose(decide, Asking(signals, which >= 0, quoter(expander, method, methods, questions)))
             for method, decide in zip(methods, decides, strict=True)
         ]
         make = _to_make(methods, gated, which, len(distinct))
     blank = "the question is empty" if stored else "the store is empty"
-    return Asked(questions, targets, distinct, which, blank, hits, signals, gated, make, clock, vectors)
+    return Asked(
+        questions, targets, distinct, which, blank, hits, signals, gated, make, clock, vectors, scored
+    )
 
 
 def _search(
@@ -168,10 +179,10 @@ def _signals(
     which: NDArray[np.int64],
     wanted: Wanted,
     searcher: Searcher,
-) -> dict[str, NDArray[np.float32]]:
-    """Return the signals of every question: of the distinct ones, and of a blank one behind them."""
+) -> tuple[dict[str, NDArray[np.float32]], dict[str, NDArray[np.float32]]]:
+    """Return the signals of every question, of a blank one too; and what `Asked.scored` is to be."""
     if not wanted.signals:
-        return {}
+        return {}, {}
     known = {index: with_blank(found) for index, found in hits.items()}
     if not distinct and "dense" in known and searcher.snapshot.vectors is not None:
         vectors = np.empty((0, searcher.snapshot.vectors.shape[1]), np.float32)
@@ -182,7 +193,9 @@ def _signals(
         queries=None if vectors is None else np.pad(vectors, ((0, 1), (0, 0))),
         corpus=searcher.corpus,
     )
-    return {name: values[which] for name, values in compute_signals(wanted.signals, evidence).items()}
+    signals = {name: values[which] for name, values in compute_signals(wanted.signals, evidence).items()}
+    both = evidence.scored
+    return signals, {} if both is None else {"dense": both[:, 0], "bm25": both[:, 1]}
 
 
 def _to_make(

@@ -63,12 +63,15 @@ class Looked:
     vectors : float32[n, dim] or None
         Of the texts; None for BM25.
     hits : Hits
+    scored : float32[n, documents] or None
+        Every document's score, where a signal of the gate has needed them already.
     """
 
     index: str
     texts: Sequence[str]
     vectors: NDArray[np.float32] | None
     hits: Hits
+    scored: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)

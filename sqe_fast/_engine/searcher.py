@@ -101,7 +101,8 @@ class Searcher:
     @cached_property
     def corpus(self) -> Corpus:
         """What signals see of the store."""
-        return Corpus(self.snapshot.vectors, lambda: self.snapshot.bm25, self.dense, self.dense_rows)
+        vectors, words = self.snapshot.vectors, lambda: self.snapshot.bm25
+        return Corpus(vectors, words, self.dense, self.dense_rows, self._threads)
 
     def need_rows(self, name: str) -> None:
         """Refuse method `name` where not every document can be scored."""
@@ -113,7 +114,7 @@ class Searcher:
 
     def dense_rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return float32[n, documents]: the inner product of each vector with every document's."""
-        rows: NDArray[np.float32] = self._dense.scores(vectors)
+        rows: NDArray[np.float32] = self._dense.scores(vectors, self._threads)
         return rows
 
     def dense_moments(self, vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

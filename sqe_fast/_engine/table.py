@@ -92,7 +92,9 @@ class Table:
         """Return float32[len(wanted), documents]: every document's score; `wanted` is sorted."""
         out = np.empty((len(wanted), len(self.searcher.snapshot)), np.float32)
         for part, at, places in self._parts_of(wanted):
-            if part.vectors is not None:
+            if part.scored is not None:
+                out[at] = part.scored[places]
+            elif part.vectors is not None:
                 out[at] = self.searcher.dense_rows(part.vectors[places])
             else:
                 out[at] = self.searcher.bm25_rows([part.texts[place] for place in places.tolist()])

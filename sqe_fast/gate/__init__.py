@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqe_fast.gate.accept import Accept, Rule
+from sqe_fast.gate.gain import GainModel
 from sqe_fast.gate.gates import (
     AlwaysGate,
     Asking,
@@ -18,7 +19,7 @@ from sqe_fast.gate.gates import (
     ThresholdGate,
     TokenBudgetGate,
 )
-from sqe_fast.gate.learned import GainModel, fit_gain
+from sqe_fast.gate.learned import fit_gain
 from sqe_fast.gate.probe_signals import PROBE_SIGNALS
 from sqe_fast.gate.signals import DENSE_SIGNALS, SIGNALS, Corpus, Evidence, Signal, compute_signals
 

@@ -39,6 +39,8 @@ class Corpus:
         Searches the store's vectors, as `DenseIndex.search`.
     rows : callable, optional
         Scores every document, as `DenseIndex.scores`.
+    threads : int, optional
+        CPU threads of BM25 and fusion; by default all CPUs.
     """
 
     def __init__(
@@ -47,10 +49,12 @@ class Corpus:
         words: BM25Index | Callable[[], BM25Index] | None = None,
         again: Again | None = None,
         rows: Rows | None = None,
+        threads: int | None = None,
     ) -> None:
         self.documents = documents
         self.again = again
         self.rows = rows
+        self.threads = threads
         self._words = words
 
     @property
@@ -133,6 +137,11 @@ class Evidence:
         self._size = next(iter(sizes.values()), 0)
         self._tops: dict[int, NDArray[np.float32]] = {}
         self._fused: dict[int, Hits] = {}
+        self.scored: NDArray[np.float32] | None = None
+        """float32[m, 2, N]: dense and BM25 scores of every document, of the m questions that are not empty.
+
+        Kept where `fused` made them all at a time: of one question, or 64 MB at most; else None.
+        """
 
     def __len__(self) -> int:
         return self._size
@@ -167,7 +176,7 @@ class Evidence:
         """Return the best documents by the sum of their dense and BM25 z-scores, each over the whole store.
 
         It scores every document in both indexes, as `Method.fusion` "zscore" does: one pass over the store a
-        question, a block of questions at a time.
+        question, a block of questions at a time. An empty question has no hits.
         """
         if depth not in self._fused:
             rows, words, queries, questions = (
@@ -183,12 +192,16 @@ class Evidence:
             out = Hits(
                 np.full((len(self), depth), -1, np.int32), np.full((len(self), depth), -np.inf, np.float32)
             )
+            some = np.flatnonzero([len(question) > 0 for question in questions])
             size = max(1, _BLOCK_BYTES // (8 * max(1, len(words))))
-            for start in range(0, len(self) if len(words) else 0, size):
-                part = slice(start, start + size)
-                both = np.stack([rows(queries[part]), words.score_rows(list(questions[part]))], axis=1)
-                found = fuse_rows(both, k=depth)
-                out.ids[part], out.scores[part] = found.ids, found.scores
+            threads = self.corpus.threads
+            for start in range(0, len(some) if len(words) else 0, size):
+                at = some[start : start + size]
+                texts = [questions[place] for place in at.tolist()]
+                both = np.stack([rows(queries[at]), words.score_rows(texts, threads)], axis=1)
+                found = fuse_rows(both, k=depth, threads=threads)
+                out.ids[at], out.scores[at] = found.ids, found.scores
+                self.scored = both if size >= len(some) else None
             self._fused[depth] = out
         return self._fused[depth]
 

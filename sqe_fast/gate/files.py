@@ -10,8 +10,8 @@ from typing import Any
 
 from sqe_fast._checks import describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError, RecordError
+from sqe_fast.gate.gain import GainModel
 from sqe_fast.gate.gates import Gate, LearnedGate, RateGate, StreamingGate, ThresholdGate
-from sqe_fast.gate.learned import GainModel
 
 __all__ = ["load_gate", "save_gate"]
 
@@ -70,12 +70,16 @@ def load_gate(path: str | os.PathLike[str]) -> Gate:
     kind = _KINDS.get(str(held.pop("gate", "")))
     if kind is None:
         raise RecordError(f"{where}: gate must be one of {', '.join(_KINDS)}")
+    known = [field.name for field in fields(kind)]
+    for name in held:
+        if name not in known:
+            raise RecordError(f"{where}: {kind.__name__} has no {name!r}; it has {', '.join(known)}")
+    if kind is LearnedGate and "model" not in held:
+        raise RecordError(f"{where}: LearnedGate needs a 'model'")
     try:
         if held.get("model") is not None:
             held["model"] = GainModel.of_record(held["model"])
-        if "history" in held:
-            held["history"] = tuple(held["history"])
         gate: Gate = kind(**held)
-    except (RecordError, InvalidInputError, InvalidTypeError, TypeError) as error:
+    except (RecordError, InvalidInputError, InvalidTypeError) as error:
         raise RecordError(f"{where}: {error}") from error
     return gate

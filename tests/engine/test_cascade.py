@@ -233,7 +233,7 @@ def test_one_answer_for_both_kinds(store):
         (
             lambda: get_method("hybrid", stages=(Stage(1, 0, EVER),)),
             InvalidInputError,
-            "K up to 0 and P 0 or 0",
+            "Hybrid-RRF has no 'stages'",
         ),
     ],
 )

@@ -57,8 +57,8 @@ def test_only_what_can_be_fitted_is_written(tmp_path):
         ({"gate": "AlwaysGate"}, "gate must be one of"),
         ({"signal": "top9"}, "signal must be one of top1"),
         ({"threshold": "0.5"}, "threshold must be a number"),
-        ({"depth": 3}, "unexpected keyword argument 'depth'"),
-        ({"gate": "LearnedGate", "model": {"format": "x"}}, "not a 'sqe_fast gain model 1'"),
+        ({"depth": 3}, "ThresholdGate has no 'depth'; it has threshold, signal, direction"),
+        ({"gate": "RateGate"}, "RateGate has no 'threshold'"),
     ],
 )
 def test_other_files_are_refused_by_name(tmp_path, change, message):
@@ -79,3 +79,34 @@ def test_what_cannot_be_read_is_named(tmp_path):
     (tmp_path / "gate.json").write_text("[1]")
     with pytest.raises(RecordError, match="not a 'sqe_fast gate 1'"):
         load_gate(tmp_path / "gate.json")
+
+
+JUNK = ["x", None, True, [], [1], ["a"], {}, {"a": 1}, -1, 10**400, float("nan"), float("inf"), 0.5]
+
+
+def damaged(value):
+    """Yield every value like `value` with one part of it, at any depth, gone or in another's place."""
+    yield from JUNK
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield {name: one for name, one in value.items() if name != key}
+            yield from (value | {key: other} for other in damaged(part))
+    elif isinstance(value, list) and value:
+        yield value[1:]
+        yield from ([other, *value[1:]] for other in damaged(value[0]))
+
+
+def test_a_damaged_file_is_refused_or_still_a_gate(tmp_path):
+    """Never another error than the one that names the file."""
+    path = tmp_path / "gate.json"
+    errors = []
+    for gate in gates():
+        save_gate(gate, path)
+        for held in damaged(json.loads(path.read_text())):
+            path.write_text(json.dumps(held))
+            try:
+                load_gate(path)
+            except RecordError as error:
+                errors.append(str(error))
+    assert len(errors) > 500
+    assert all(error.startswith(str(path)) for error in errors)

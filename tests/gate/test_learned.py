@@ -13,7 +13,7 @@ pytest.importorskip("sklearn")
 
 from sqe_fast.errors import InvalidInputError, InvalidTypeError, RecordError
 from sqe_fast.gate import SIGNALS, GainModel, LearnedGate, RateGate, fit_gain
-from sqe_fast.gate.learned import FORMS, SCALES, Scale
+from sqe_fast.gate.gain import FORMS, SCALES, Scale
 
 N = 300
 

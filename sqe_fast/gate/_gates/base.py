@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sqe_fast._checks import check_choice, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
-from sqe_fast.gate.learned import GainModel
+from sqe_fast.gate.gain import GainModel
 from sqe_fast.gate.signals import SIGNALS
 from sqe_fast.usage import Usage
 

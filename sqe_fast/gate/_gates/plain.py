@@ -11,7 +11,7 @@ import numpy as np
 from sqe_fast._checks import check_int, check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.gate._gates.base import Decide, Direction, check_signal, needs_of
-from sqe_fast.gate.learned import GainModel
+from sqe_fast.gate.gain import GainModel
 
 __all__ = ["AlwaysGate", "LearnedGate", "NeverGate", "OracleGate", "RandomGate", "ThresholdGate"]
 __all__ += ["check_gate"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqe_fast._checks import check_int, check_number
-from sqe_fast.errors import InvalidInputError
+from sqe_fast._checks import check_int, check_number, describe
+from sqe_fast.errors import InvalidInputError, InvalidTypeError
 from sqe_fast.gate._gates.base import Asking, ChoosingRun, Decide, Scored
 
 __all__ = ["RateGate", "StreamingGate"]
@@ -112,13 +113,25 @@ class StreamingGate(Scored):
         super().__post_init__()
         check_number("rate", self.rate, 0, 1)
         check_int("window", self.window, 1, 2**20)
-        object.__setattr__(self, "history", tuple(map(float, self.history)))
-        if any(map(math.isnan, self.history)):
-            raise InvalidInputError("history must not hold NaN")
+        object.__setattr__(self, "history", _numbers(self.history))
 
     def start(self) -> Decide:
         """See `Gate.start`."""
         return _StreamRun(self)
+
+
+def _numbers(history: Iterable[float]) -> tuple[float, ...]:
+    """Return the history checked: a signal may be infinite, but never NaN."""
+    try:
+        held = tuple(history)
+        if any(isinstance(value, (str, bytes, bool)) for value in held):
+            raise TypeError
+        numbers = tuple(map(float, held))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTypeError(f"history must hold numbers; got {describe(history)}") from None
+    if any(map(math.isnan, numbers)):
+        raise InvalidInputError("history must not hold NaN")
+    return numbers
 
 
 class _StreamRun(ChoosingRun):

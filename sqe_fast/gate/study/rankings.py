@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sqe_fast._checks import check_number, describe
 from sqe_fast.errors import InvalidInputError, InvalidTypeError
+from sqe_fast.gate.gain import GainModel
 from sqe_fast.gate.gates import Gate, LearnedGate, RateGate, StreamingGate, ThresholdGate
-from sqe_fast.gate.learned import GainModel, fit_gain
+from sqe_fast.gate.learned import fit_gain
 from sqe_fast.gate.study.curves import budget_weights
 from sqe_fast.gate.study.outcomes import Floats, Outcomes
 
