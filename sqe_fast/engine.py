@@ -183,8 +183,8 @@ class Engine:
 
         Each text is encoded, generated and looked up once for all methods (in each chunk). What a method
         returns is what it returns alone, its usage too: what it would have cost by itself. Where methods
-        differ in K or P, those with fewer take the first, and their usage is that of all, since generators
-        tell the tokens of an answer and not of each sample: to count theirs, search with them by themselves.
+        differ in K or P, those with fewer take the first; generators tell the tokens of an answer and not of
+        each sample, so theirs are an equal share of it, marked as estimated.
 
         Parameters
         ----------
