@@ -250,7 +250,7 @@ def run(sample: Path, generator: str, limit: int | None, threshold: float) -> No
             click.echo(f"{added} episodes read and indexed in {time.perf_counter() - start:.1f} s")
             engine = Engine(store, generator=Expander(model, cache, seed=0))
             batches = engine.search_methods(questions, methods, K)
-            # Ours take one trace; in one pass with methods of two, half the cost of both would be an estimate of it.
+            # Ours take one trace: in one pass with methods of two, its cost would be an estimate.
             batches |= engine.search_methods(questions, PLUS.values(), K)
             # The pass above shares its work, so how long one method takes is seen only by itself.
             alone = {
