@@ -397,7 +397,7 @@ FEWER = (
 )
 
 
-@pytest.mark.filterwarnings("ignore:SQE-Plus was chosen for stores")
+@pytest.mark.filterwarnings("ignore:sqe. was chosen for stores")
 @pytest.mark.parametrize("method", FEWER, ids=lambda method: method.alias)
 def test_a_method_that_takes_fewer_probes_costs_what_it_would_alone(root, method):
     """Beside one that takes more: the same rows, new tokens in proportion, and never without a time."""
